@@ -1,0 +1,75 @@
+"""Settings a user can give, checked where they are given. Knows nothing of models or tensors.
+
+Names follow the paper (sections 4.1 and 4.2, appendix A); `max_nodes` is its m without the root.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+def check_integer(name: str, value: object, minimum: int) -> None:
+    """Raise TypeError unless `value` is an int (bool is none), ValueError where it is under `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an integer, not {value!r} ({type(value).__name__})")
+    if value < minimum:
+        raise ValueError(f"{name} is {value}; it must be at least {minimum}")
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a real number, ValueError where it is not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}; it must be finite")
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """How large a draft tree may grow (paper, appendix A).
+
+    top_k: nodes expanded in each level, and children that each of them gets.
+    depth: levels of draft tokens.
+    max_nodes: nodes kept by reranking and verified; the root is not counted.
+
+    The paper's "60 tokens, depth 6, 10 nodes" is TreeShape(10, 6, 59). The defaults are sized for a CPU, where sixteen
+    rows cost the target about three times one row.
+    """
+
+    top_k: int = 8
+    depth: int = 5
+    max_nodes: int = 16
+
+    def __post_init__(self) -> None:
+        check_integer("top_k", self.top_k, 1)
+        check_integer("depth", self.depth, 1)
+        check_integer("max_nodes", self.max_nodes, 1)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The target's law: temperature, then top-k, then top-p over what top-k left, renormalised.
+
+    temperature: 0 means greedy (argmax); otherwise logits are divided by it.
+    top_p: in (0, 1]; 1 is off. top_k: 0 is off. seed: keys the noise together with each token's position.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_number("temperature", self.temperature)
+        if self.temperature < 0:
+            raise ValueError(f"temperature is {self.temperature}; it must be 0 (greedy) or more")
+        check_number("top_p", self.top_p)
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 keeps every token)")
+        check_integer("top_k of sampling", self.top_k, 0)
+        check_integer("seed", self.seed, 0)
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0
