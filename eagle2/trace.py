@@ -111,13 +111,6 @@ class Round:
         return tuple(i for i, slot in enumerate(self.slot) if slot is not None)
 
     @property
-    def drawn(self) -> tuple[int, ...]:
-        """What the target's passes of this round gave, before stop and cap: accepted drafts, then the bonus."""
-        if self.bonus is None:
-            return ()
-        return (*(check.drawn for check in self.checks),) if self.checks else self.committed[self.first :]
-
-    @property
     def first(self) -> bool:
         """Whether `committed` begins with the token drawn from the prefill, which no draft proposed."""
         return self.index == 0
