@@ -198,3 +198,13 @@ class Trace:
     @property
     def finish(self) -> Finish | None:
         return self.rounds[-1].finish if self.rounds else None
+
+    def used_ids(self) -> set[int]:
+        """Every token id that occurs in it."""
+        used = {*self.prompt_ids}
+        for r in self.rounds:
+            used.update(r.token, r.committed, (r.root,), (check.drawn for check in r.checks))
+            used.update(*(check.top_tokens for check in r.checks))
+            if r.bonus is not None:
+                used.add(r.bonus)
+        return used
