@@ -39,7 +39,7 @@ class KeyValueRows:
         return self.keys, self.values
 
     def keep(self, committed: int, rows: Tensor) -> None:
-        """Of what follows the first `committed` rows keep `rows` (int64 [a], counted from there, ascending), drop the rest."""
+        """Of all after the first `committed` rows keep `rows` (int64 [a], counted from there, ascending) alone."""
         if len(rows):
             end = committed + len(rows)
             chosen = rows.to(self._keys.device) + committed
@@ -73,7 +73,9 @@ class TreeLayer(DynamicLayer):
         self.device, self.dtype = key_states.device, key_states.dtype
         self.is_initialized = True
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         self.keys, self.values = self.rows.append(key_states, value_states)

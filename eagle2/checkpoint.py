@@ -42,7 +42,9 @@ def fetch_head(name: str) -> tuple[Path, str | None]:
 def unreachable(name: str, error: Exception) -> str:
     """The sentence for a name that is no folder and could not be had from the hub."""
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return f"{name!r} is no folder here and could not be fetched from the hub ({reason}); check the name or the connection"
+    return (
+        f"{name!r} is no folder here and could not be fetched from the hub ({reason}); check the name or the connection"
+    )
 
 
 def load_head(folder: Path, hidden_size: int, vocab_size: int, dtype: torch.dtype = torch.float32) -> EagleHead:

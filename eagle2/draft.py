@@ -5,6 +5,7 @@ A drafter never sees what is kept or verified, and a policy never sees a model; 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -21,7 +22,7 @@ class Draft(Protocol):
     """A drafter's state in one run."""
 
     def extend(self, tokens: Tensor, features: Tensor) -> None:
-        """Follow committed tokens: `tokens` int64 [n] and the target's features [n, hidden] of the tokens before each."""
+        """Follow committed tokens: `tokens` int64 [n], and the target's features [n, hidden] of the ones before them."""
 
     def grow(self, policy: Policy, depth: int) -> Pool:
         """Draft at most `depth` levels after the last committed token."""
@@ -34,6 +35,31 @@ class Drafter(Protocol):
 
     def begin(self) -> Draft:
         """A fresh state that has seen no token."""
+
+
+Expand = Callable[[Pool, Tensor, Tensor], Tensor]
+"""(pool, nodes [r] to feed, rows [r] of their parents among those fed before) -> log-probabilities float32 [r, V]."""
+
+
+def grow_tree(policy: Policy, depth: int, root_log_probs: Tensor, expand: Expand) -> Pool:
+    """The expansion phase (paper, section 4.1): level by level, the policy's choice of nodes is fed and gets children.
+
+    root_log_probs: the draft's distribution after the root, float32 [1, V].
+    """
+    device = root_log_probs.device
+    pool = Pool.empty(device)
+    nodes = torch.full((1,), ROOT, device=device)
+    log_probs = root_log_probs
+    for level in range(1, depth + 1):
+        width = policy.width(level)
+        tokens, log_confidence = top_children(log_probs, width)
+        place = policy.children(level)  # which of the r x width children enter the pool
+        place = torch.arange(tokens.numel(), device=device) if place is None else place.to(device)
+        pool = pool.grow(nodes[place // width], tokens.flatten()[place], log_confidence.flatten()[place])
+        if level < depth:
+            nodes = policy.expand(pool).to(device)
+            log_probs = expand(pool, nodes, place[nodes - pool.level] // width)
+    return pool
 
 
 class EagleDrafter:
@@ -80,23 +106,18 @@ class EagleDraft:
     @torch.inference_mode()
     def grow(self, policy: Policy, depth: int) -> Pool:
         committed = self.cache.length
-        features = self._feature  # [r, hidden] of the r nodes expanded last, in the order of expansion: now the root's
-        device = features.device
-        visible = torch.ones(1, committed, dtype=torch.bool, device=device)  # [r, cached]: what those rows attend to
-        nodes = torch.full((1,), ROOT, device=device)  # [r] pool indices
-        pool = Pool.empty(device)
-        for level in range(1, depth + 1):
-            if level > 1:
-                nodes = policy.expand(pool).to(device)
-                rows = place[nodes - pool.level] // width  # where each one's parent stands among those expanded before
-                visible = torch.cat([visible[rows], torch.eye(len(nodes), dtype=torch.bool, device=device)], dim=1)
-                positions = torch.full((len(nodes),), committed + level - 2, device=device)
-                embeddings = self._drafter.embed(pool.token[nodes])
-                features = self._drafter.head(embeddings, features[rows], positions, self.cache, visible)
-            width = policy.width(level)
-            tokens, log_confidence = top_children(self._drafter.log_probs(features), width)
-            place = policy.children(level)  # which of the r x width children enter the pool
-            place = torch.arange(tokens.numel(), device=device) if place is None else place.to(device)
-            pool = pool.grow(nodes[place // width], tokens.flatten()[place], log_confidence.flatten()[place])
+        features = self._feature  # [r, hidden] of the rows fed last, now the root's
+        visible = torch.ones(1, committed, dtype=torch.bool, device=features.device)  # [r, cached]: what they attend to
+
+        def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
+            nonlocal features, visible
+            own = torch.eye(len(nodes), dtype=torch.bool, device=features.device)
+            visible = torch.cat([visible[rows], own], dim=1)
+            positions = pool.depth[nodes] + (committed - 1)
+            embeddings = self._drafter.embed(pool.token[nodes])
+            features = self._drafter.head(embeddings, features[rows], positions, self.cache, visible)
+            return self._drafter.log_probs(features)
+
+        pool = grow_tree(policy, depth, self._drafter.log_probs(features), expand)
         self.cache.truncate(committed)
         return pool

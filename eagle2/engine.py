@@ -32,7 +32,7 @@ LIVE_RUNS = 4
 
 @dataclass
 class Caches:
-    """A run's tensors. fresh: committed tokens int64 [n] and features [n, hidden] before them, unseen by the drafter."""
+    """A run's tensors. fresh: committed tokens int64 [n] the drafter has not seen, and the features [n, hidden] before."""
 
     target: TargetCache
     draft: Draft | None
@@ -69,7 +69,9 @@ class Engine:
         self.target = target
         self.drafter = drafter
         self.tokenizer = tokenizer
-        self.pair = pair or Pair(target="unnamed", device=str(target.device), dtype=str(target.dtype).removeprefix("torch."))
+        self.pair = pair or Pair(
+            target="unnamed", device=str(target.device), dtype=str(target.dtype).removeprefix("torch.")
+        )
         self._lock = threading.Lock()
         self._live = LiveCaches(live_runs)
 
@@ -112,9 +114,13 @@ class Engine:
     def policy(self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None) -> Policy | None:
         """The policy as it will act: its `shape` holds the effective values. None for "plain"."""
         _check_type("shape", shape, TreeShape)
-        made = make_policy(policy, shape or TreeShape(), self.drafter.vocabulary if self.drafter else self.target.vocab_size)
+        made = make_policy(
+            policy, shape or TreeShape(), self.drafter.vocabulary if self.drafter else self.target.vocab_size
+        )
         if made is not None and self.drafter is None:
-            raise ValueError(f"policy {made.name!r} needs a draft model and none is loaded; give a head, or use 'plain'")
+            raise ValueError(
+                f"policy {made.name!r} needs a draft model and none is loaded; give a head, or use 'plain'"
+            )
         return made
 
     def trace(
@@ -221,7 +227,7 @@ class Engine:
 
     def _prefill(self, run: Run) -> Caches:
         """Caches of all committed tokens but the last; a new run also draws its first token here."""
-        cache = TargetCache()
+        cache = self.target.begin()
         features, logits = self.target.extend(cache, run.prompt)
         if run.index == 0:
             token = drawer(logits[None], run.sampling, [cache.length])(0).token
@@ -263,7 +269,9 @@ class Engine:
 def check_ids(ids: Sequence[int], vocabulary: int, context_limit: int) -> list[int]:
     """The prompt as a list of ints. Raises TypeError or ValueError in one sentence, before any forward pass."""
     if isinstance(ids, str | bytes) or not hasattr(ids, "__len__"):
-        raise TypeError(f"ids must be a list of token ids, not {type(ids).__name__}; encode text with encode_chat first")
+        raise TypeError(
+            f"ids must be a list of token ids, not {type(ids).__name__}; encode text with encode_chat first"
+        )
     if not len(ids):
         raise ValueError("the prompt is empty; give at least one token id")
     if len(ids) >= context_limit:

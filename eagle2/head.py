@@ -1,4 +1,4 @@
-"""The EAGLE head (EAGLE paper, section 4.1): fc over [token embedding, feature], then one decoder layer -> next feature.
+"""The EAGLE head (EAGLE paper, section 4.1): fc over [embedding, feature], then one decoder layer -> next feature.
 
 Module names are those of the public checkpoints, so a state dict loads strictly. It has no embeddings (unless a
 checkpoint brings some), no LM head and no final norm: the target's serve. The decoder layer has no input norm.
@@ -53,7 +53,7 @@ class EagleHead(nn.Module):
     def forward(
         self, embeddings: Tensor, features: Tensor, positions: Tensor, cache: KeyValueRows, visible: Tensor
     ) -> Tensor:
-        """Predicted features [T, hidden] of the pairs (embeddings [T, hidden], features [T, hidden]) at `positions` [T].
+        """Predicted features [T, hidden] after the pairs (embeddings, features), both [T, hidden], at `positions` [T].
 
         The pair at position i is (embedding of token i + 1, feature of token i). Their keys and values are appended to
         `cache`; `visible` bool [T, cached + T] says which columns each row may attend to.

@@ -74,7 +74,9 @@ def choose_device(device: str) -> str:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(f"device {device!r} is not usable here; choose auto, cpu, cuda, cuda:N, mps or {SPREAD}") from error
+        raise ValueError(
+            f"device {device!r} is not usable here; choose auto, cpu, cuda, cuda:N, mps or {SPREAD}"
+        ) from error
     return device
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from eagle2.config import Sampling
 from eagle2.sampling import drawer
-from eagle2.target import Target, TargetCache
+from eagle2.target import Target
 from eagle2.trace import Finish
 
 StopRule = Callable[[list[int]], int | None]
-"""Called after each new id with all ids since the prompt; returns how many of them to keep (0: none), or None to go on."""
+"""Called after each new id with all ids since the prompt; returns how many to keep (0: none), or None to go on."""
 
 
 @dataclass
@@ -57,12 +57,14 @@ class Output:
         if isinstance(keep, bool) or not isinstance(keep, int):
             raise TypeError(f"a stop rule must return None or how many ids to keep, not {keep!r}")
         if not 0 <= keep <= len(self.new):
-            raise ValueError(f"the stop rule would keep {keep} of {len(self.new)} new ids; allowed is 0 to {len(self.new)}")
+            raise ValueError(
+                f"the stop rule would keep {keep} of {len(self.new)} new ids; allowed is 0 to {len(self.new)}"
+            )
 
 
 def decode(target: Target, ids: Sequence[int], sampling: Sampling, output: Output) -> list[int]:
     """The ids the target alone would add to `ids`, end token included. A stop rule's cut is exact here."""
-    cache = TargetCache()
+    cache = target.begin()
     _, logits = target.extend(cache, list(ids))
     while True:
         output.admit([drawer(logits[None], sampling, [cache.length])(0).token])

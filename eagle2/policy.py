@@ -16,12 +16,14 @@ from torch import Tensor
 from eagle2.config import TreeShape, check_integer
 from eagle2.tree import Pool, best
 
-EAGLE_PATHS = tuple(
-    tuple(int(rank) for rank in path)
-    for path in (
-        "0 1 2 3 00 01 02 10 11 20 21 30 000 001 002 010 011 020 021 100 0000 0001 0002 00000 00001".split()
-    )
-)
+_EAGLE_TREE = """
+    0 1 2 3
+    00 01 02 10 11 20 21 30
+    000 001 002 010 011 020 021 100
+    0000 0001 0002
+    00000 00001
+"""
+EAGLE_PATHS = tuple(tuple(map(int, path)) for path in _EAGLE_TREE.split())
 """EAGLE-1's static tree as child ranks from the root: 25 nodes, 4/8/8/3/2 over five levels."""
 
 
@@ -169,7 +171,9 @@ def make_policy(policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabul
 def _static(name: str, paths: Sequence[Sequence[int]], vocabulary: int) -> Static:
     static = Static(name, tuple(tuple(path) for path in paths))
     if static.shape.top_k > vocabulary:
-        raise ValueError(f"the static tree asks for {static.shape.top_k} children, the drafter knows {vocabulary} tokens")
+        raise ValueError(
+            f"the static tree asks for {static.shape.top_k} children, the drafter knows {vocabulary} tokens"
+        )
     return static
 
 

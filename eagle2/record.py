@@ -16,7 +16,7 @@ TOP = 5
 
 
 def node_columns(pool: Pool, flat: Flat, logits: Tensor, fates: dict[int, str]) -> dict[str, tuple]:
-    """The node columns of `Round` in pool order. logits: the target's, float32 [m + 1, V]; fates: of the accepted path."""
+    """`Round`'s node columns in pool order. logits: the target's, float32 [m + 1, V]; fates: of the accepted path."""
     slot: list[int | None] = [None] * len(pool)
     probability: list[float | None] = [None] * len(pool)
     rows = flat.parent[1:].to(logits.device)

@@ -56,9 +56,9 @@ def gumbel_noise(seed: int, position: int, size: int) -> np.ndarray:
 def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Callable[[int], Draw]:
     """A function that draws the token after any row of `logits` [T, V]; `positions` [T] are those of the drawn tokens.
 
-    The draw is argmax(log p + Gumbel noise), argmax alone if greedy (among equals the lower id). One transfer serves all
-    greedy rows; a sampled row is worked out when asked for. Drawing raises FloatingPointError where a row's logits hold
-    no number to choose by.
+    The draw is argmax(log p + Gumbel noise), argmax alone if greedy (among equals the lower id). One transfer serves
+    all greedy rows; a sampled row is worked out when asked for. Drawing raises FloatingPointError where a row's logits
+    hold no number to choose by.
     """
     highest, choice = logits.max(dim=-1)
     highest, choice = highest.tolist(), choice.tolist()

@@ -1,7 +1,7 @@
 """The target model behind four verbs: extend, verify, commit, and its embedding and LM head for the drafter.
 
-The only file that knows transformers' caches, masks and windows. Tree attention needs nothing but a 4D mask and position
-ids, so any stock causal LM will do whose attention can take them (paper, section 4.2, lower half of figure 7).
+The only file that knows transformers' caches, masks and windows. Tree attention needs nothing but a 4D mask and
+position ids, so any stock causal LM will do whose attention takes them (paper, section 4.2, lower half of figure 7).
 """
 
 from __future__ import annotations
@@ -66,6 +66,10 @@ class Target:
     def lm_head(self, features: Tensor) -> Tensor:
         """Logits [..., V] of features [..., hidden]; what some families do to logits afterwards is left out."""
         return self.model.get_output_embeddings()(features)
+
+    def begin(self) -> TargetCache:
+        """An empty cache for one run."""
+        return TargetCache()
 
     def depth_limit(self, committed: int) -> int:
         """Levels of draft tokens that fit after `committed` tokens, the root the last of them and the bonus to come.
@@ -132,7 +136,7 @@ class Target:
     def _mask(self, prefix: int, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
         """The additive 4D mask [1, 1, T, prefix + T], or one for each layer type where the model wants that.
 
-        Additive and in the model's dtype: eager attention adds whatever it gets, so a bool mask would be silently wrong.
+        Additive and in the model's dtype: eager attention adds what it gets, so a bool mask would be silently wrong.
         A sliding window counts positions, not rows, since siblings share a position.
         """
         seen = torch.cat([visible.new_ones(len(positions), prefix), visible], dim=1)
@@ -163,9 +167,13 @@ def refuse_unfit(model: PreTrainedModel) -> None:
         raise ValueError(f"{family} is an encoder-decoder model; tree verification needs a decoder-only causal LM")
     if getattr(model, "_is_stateful", False) or other:
         what = f" ({', '.join(other)})" if other else ""
-        raise ValueError(f"{family} has recurrent or compressed layers{what} whose state cannot branch, so no draft tree can be verified")
+        raise ValueError(
+            f"{family} has recurrent or compressed layers{what}; their state cannot branch, so no tree can be verified"
+        )
     if attention not in ("sdpa", "eager"):
-        raise ValueError(f"attention implementation {attention!r} cannot take a tree mask; load the model with 'sdpa' or 'eager'")
+        raise ValueError(
+            f"attention implementation {attention!r} cannot take a tree mask; load the model with 'sdpa' or 'eager'"
+        )
     if "dynamic" in _rope_types(config):
         raise ValueError(
             f"{family} is configured with rope type 'dynamic', which changes with the length of a pass and so is not "
@@ -183,7 +191,7 @@ def check_tree_attention(target: Target) -> None:
     prefix = min(window + 4, target.context_limit - 4) if window <= PREFILL_CHUNK else 8
     ids = [1 + (7 * i) % (target.vocab_size - 1) for i in range(prefix + 4)]
     start, (root, left, right, below) = ids[:prefix], ids[prefix:]
-    cache = TargetCache()
+    cache = target.begin()
     target.extend(cache, start)
     parent = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], device=target.device).bool()
     positions = prefix + torch.tensor([0, 1, 1, 2], device=target.device)
@@ -195,8 +203,8 @@ def check_tree_attention(target: Target) -> None:
         error = float((tree[slots] - stock).abs().max())
         if not error <= slack:
             raise ValueError(
-                f"{target.config.model_type} does not give a tree's nodes the logits of their paths (off by {error:.2g}), "
-                "so it cannot be used as a target: its attention does not follow the mask or the positions it is given"
+                f"{target.config.model_type} gives a tree's nodes other logits than their paths (off by {error:.2g}), so it "
+                "cannot be used as a target: its attention does not follow the mask or the positions it is given"
             )
 
 

@@ -32,7 +32,7 @@ def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) ->
 
 
 class TextStream:
-    """Ids -> text, piece by piece. Holds back while a character is incomplete, so no piece ever shows U+FFFD for one."""
+    """Ids -> text, piece by piece; held back while a character is incomplete, so that none ever shows as U+FFFD."""
 
     def __init__(self, tokenizer: object) -> None:
         self._tokenizer = tokenizer
@@ -55,7 +55,7 @@ class TextStream:
 
 
 def stop_strings(tokenizer: object, strings: Sequence[str]) -> Callable[[list[int]], int | None]:
-    """A stop rule: end before the first token that reaches into any of `strings`. Raises ValueError for an empty one."""
+    """A stop rule: end before the first token that reaches into one of `strings`. Raises ValueError for an empty one."""
     if not all(strings):
         raise ValueError("a stop string must not be empty")
 

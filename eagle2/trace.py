@@ -66,7 +66,7 @@ NODE_COLUMNS = ("token", "parent", "depth", "confidence", "value", "expanded", "
 
 @dataclass(frozen=True)
 class Round:
-    """One draft-and-verify cycle. Node columns are in pool order and of equal length; all are empty if none was drafted.
+    """One draft-and-verify cycle. Node columns are in pool order and equally long; all are empty if none was drafted.
 
     index: 0-based. prefix_length: committed ids before the root, prompt included; the root's position.
     drafted, kept: how many nodes were drafted and verified, also where the columns were not recorded.

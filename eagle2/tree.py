@@ -48,7 +48,7 @@ class Pool:
         return torch.arange(self.level, len(self), device=self.token.device)
 
     def grow(self, parents: Tensor, tokens: Tensor, log_confidence: Tensor) -> Pool:
-        """Add a level: `parents` [w] pool indices (all -1, the root, in the first), `tokens` [w], `log_confidence` [w]."""
+        """Add a level: `parents` (pool indices; all -1, the root, in the first), `tokens`, `log_confidence`, each [w]."""
         log_confidence = log_confidence.to(torch.float32).clamp(max=0)  # a value may never exceed its parent's
         if len(self):
             depth, log_value = self.depth[parents] + 1, self.log_value[parents] + log_confidence
@@ -91,7 +91,7 @@ def best(scores: Tensor, k: int) -> Tensor:
 class Flat:
     """The flattened sequence: root (slot 0) and the kept nodes in pool order.
 
-    token int64 [m]: the kept nodes' tokens, the root's not among them. parent int64 [m + 1]: slots, the root's own is 0.
+    token int64 [m]: the kept nodes' tokens, the root's not among them. parent int64 [m + 1]: slots, 0 for the root too.
     depth int64 [m + 1]: 0 for the root. index int64 [m]: pool indices. visible bool [m + 1, m + 1]: the tree attention
     mask among these rows; row i may attend to column j.
     """
@@ -119,7 +119,7 @@ def flatten(pool: Pool, kept: Tensor) -> Flat:
 
 
 def ancestor_mask(parent: Tensor) -> Tensor:
-    """Tree attention mask bool [n, n] from parent rows int64 [n] (a parent comes before its children, row 0 is its own).
+    """Tree attention mask bool [n, n] from parent rows int64 [n] (parents come first, row 0 is its own).
 
     A row sees itself and its ancestors. Each step doubles how far up every row has looked, so log2(n) steps are enough.
     """
