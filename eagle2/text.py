@@ -55,7 +55,7 @@ class TextStream:
 
 
 def stop_strings(tokenizer: object, strings: Sequence[str]) -> Callable[[list[int]], int | None]:
-    """A stop rule: end before the first token that reaches into one of `strings`. Raises ValueError for an empty one."""
+    """A stop rule: end before the first token that reaches into any of `strings`. ValueError for an empty one."""
     if not all(strings):
         raise ValueError("a stop string must not be empty")
 
