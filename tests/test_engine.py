@@ -49,7 +49,7 @@ def test_a_draft_that_is_always_wrong_costs_nothing_but_time():
 
 
 def test_a_draft_that_is_sometimes_right_is_followed_that_far():
-    """It errs where the number of tokens so far (first prompt token left out) is divisible by 3: after 1 2, after 4 5."""
+    """It errs where the number of tokens so far (the first left out) is divisible by 3: after 1 2, after 4 5."""
     draft = wavering(10, counting(10), backwards(10), every=3)
     rounds = list(engine(draft).rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=9))
     # Known to the draft: 0 1 -> guesses 2, then errs; 0 1 2 3 -> guesses 4, 5, errs; ...

@@ -14,7 +14,7 @@ def tensor(values):
 
 
 def paper_pool():
-    """Figure 7 of the paper: It -> is .6, has .2; is -> a .8, the .1; has -> to .7, a .1; a -> good, nice; to -> be, do.
+    """Figure 7: It -> is .6, has .2; is -> a .8, the .1; has -> to .7, a .1; a -> good, nice; to -> be, do.
 
     Tokens: is 1, has 2, a 3, the 4, to 5, good 6, nice 7, be 8, do 9.
     """
