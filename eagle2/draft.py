@@ -22,7 +22,7 @@ class Draft(Protocol):
     """A drafter's state in one run."""
 
     def extend(self, tokens: Tensor, features: Tensor) -> None:
-        """Follow committed tokens: `tokens` int64 [n], and the target's features [n, hidden] of the ones before them."""
+        """Follow committed tokens: `tokens` int64 [n], and the target's features [n, hidden] of those before them."""
 
     def grow(self, policy: Policy, depth: int) -> Pool:
         """Draft at most `depth` levels after the last committed token."""

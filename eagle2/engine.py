@@ -32,7 +32,7 @@ LIVE_RUNS = 4
 
 @dataclass
 class Caches:
-    """A run's tensors. fresh: committed tokens int64 [n] the drafter has not seen, and the features [n, hidden] before."""
+    """A run's tensors. fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them."""
 
     target: TargetCache
     draft: Draft | None

@@ -48,7 +48,7 @@ class Pool:
         return torch.arange(self.level, len(self), device=self.token.device)
 
     def grow(self, parents: Tensor, tokens: Tensor, log_confidence: Tensor) -> Pool:
-        """Add a level: `parents` (pool indices; all -1, the root, in the first), `tokens`, `log_confidence`, each [w]."""
+        """Add a level: `parents` (pool indices; the first: all -1), `tokens`, `log_confidence`: each [w]."""
         log_confidence = log_confidence.to(torch.float32).clamp(max=0)  # a value may never exceed its parent's
         if len(self):
             depth, log_value = self.depth[parents] + 1, self.log_value[parents] + log_confidence
