@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eagle2.config import Sampling, TreeShape
+from eagle2 import metrics, trace_file
+from eagle2.config import Sampling, TreeShape, check_integer
+from eagle2.trace import Round, Settings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,15 +34,15 @@ def main(arguments: list[str] | None = None) -> int:
 def add_generate(commands: argparse._SubParsersAction) -> None:
     from eagle2.policy import METHODS
 
-    shape, sampling = TreeShape(), Sampling()
-    parser = commands.add_parser(
-        "generate", help="answer one prompt, streaming", formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    shape, sampling, settings = TreeShape(), Sampling(), Settings()
+    shown = "(default: %(default)s)"
+    parser = commands.add_parser("generate", help="answer one prompt, streaming")
     parser.set_defaults(run=generate)
     parser.add_argument("prompt", help="the user's turn")
-    parser.add_argument("--system", help="a system turn before it", default=None)
-    parser.add_argument("--method", choices=METHODS, default="eagle2", help="how drafts are made")
+    parser.add_argument("--system", help="a system turn before it")
+    parser.add_argument("--method", choices=METHODS, default=settings.policy, help=f"how drafts are made {shown}")
     tree = parser.add_argument_group("tree (unused by plain and eagle; chain takes --depth and --max-nodes)")
+    # No defaults here: what was not given cannot be told from a default, and options without effect are announced.
     tree.add_argument(
         "--top-k", type=int, help=f"nodes expanded per level and children of each (default: {shape.top_k})"
     )
@@ -47,68 +50,87 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     tree.add_argument(
         "--max-nodes", type=int, help=f"nodes kept and verified, root not counted (default: {shape.max_nodes})"
     )
-    law = parser.add_argument_group("sampling")
-    law.add_argument("--temperature", type=float, default=sampling.temperature, help="0 is greedy")
-    law.add_argument("--sample-top-p", type=float, default=sampling.top_p, help="1 is off")
-    law.add_argument("--sample-top-k", type=int, default=sampling.top_k, help="0 is off")
-    law.add_argument("--seed", type=int, default=sampling.seed, help="same seed, same text, whatever the method")
-    parser.add_argument("--max-new-tokens", type=int, default=64, help="length cap")
+    law = parser.add_argument_group("sampling (only --temperature acts while it is 0)")
+    law.add_argument("--temperature", type=float, help=f"0 is greedy (default: {sampling.temperature:g})")
+    law.add_argument("--sample-top-p", type=float, help=f"1 is off (default: {sampling.top_p:g})")
+    law.add_argument("--sample-top-k", type=int, help=f"0 is off (default: {sampling.top_k})")
+    law.add_argument("--seed", type=int, help=f"same seed, same text, whatever the method (default: {sampling.seed})")
+    parser.add_argument("--max-new-tokens", type=int, default=settings.max_new_tokens, help=f"length cap {shown}")
     parser.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; may be repeated")
     parser.add_argument("--trace", metavar="FILE", help="write the whole run to this JSON file")
     parser.add_argument(
         "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
     )
-    parser.add_argument("--head", help="folder or hub id of its EAGLE head")
+    parser.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
 
 
 def generate(options: argparse.Namespace) -> None:
-    """Stream the answer to stdout, then one line of counts."""
-    given = {name: getattr(options, name) for name in ("top_k", "depth", "max_nodes")}
-    given = {name: value for name, value in given.items() if value is not None}
-    shape = TreeShape(**given)
-    sampling = Sampling(options.temperature, options.sample_top_p, options.sample_top_k, options.seed)
+    """Stream the answer to stdout, then one line of counts. All that can be checked before models load is."""
+    tree = _given(options, {"top_k": "top_k", "depth": "depth", "max_nodes": "max_nodes"})
+    law = _given(
+        options, {"temperature": "temperature", "sample_top_p": "top_p", "sample_top_k": "top_k", "seed": "seed"}
+    )
+    settings = Settings(options.method, TreeShape(**tree), Sampling(**law), options.max_new_tokens)
+    check_integer("max_new_tokens", settings.max_new_tokens, 1)
     if options.trace and not Path(options.trace).absolute().parent.is_dir():
         raise ValueError(f"the trace cannot be written: {Path(options.trace).parent} is no folder")
+    if options.trace and Path(options.trace).is_dir():
+        raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
 
     import eagle2
-    from eagle2 import metrics, text, trace_file
-    from eagle2.trace import Settings
+    from eagle2 import text
 
     engine = eagle2.load(options.target, options.head, options.device, options.dtype)
     if engine.tokenizer is None:
-        raise ValueError(
-            f"no tokenizer was found beside {options.target}; from Python, give token ids to engine.rounds"
-        )
-    note_unused(options.method, given)
+        raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
+    note_unused(options.method, tree, settings.sampling, law)
     messages = [{"role": "user", "content": options.prompt}]
     if options.system is not None:
         messages.insert(0, {"role": "system", "content": options.system})
     ids = engine.encode_chat(messages)
-    settings = Settings(options.method, shape, sampling, options.max_new_tokens)
     stop = text.stop_strings(engine.tokenizer, options.stop) if options.stop else None
     stream = text.TextStream(engine.tokenizer)
     rounds = []
-    for r in engine.rounds(ids, shape, sampling, options.max_new_tokens, options.method, stop, bool(options.trace)):
+    for r in engine.rounds(
+        ids,
+        shape=settings.shape,
+        sampling=settings.sampling,
+        max_new_tokens=settings.max_new_tokens,
+        policy=settings.policy,
+        stop=stop,
+        record=bool(options.trace),
+    ):
         rounds.append(r)
         print(stream.add(r.committed), end="", flush=True)
     print()
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
-    print(summary(rounds, metrics), flush=True)
+    print(summary(rounds), flush=True)
 
 
-def note_unused(method: str, given: dict[str, int]) -> None:
-    """Say on stderr which of the tree options given have no effect with this method."""
+def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int | float]:
+    """Of the options `names` maps to settings, those that were given, by the settings' names."""
+    values = {setting: getattr(options, option) for option, setting in names.items()}
+    return {setting: value for setting, value in values.items() if value is not None}
+
+
+def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Iterable[str]) -> None:
+    """Say on stderr which of the options given have no effect with this method, or with greedy decoding."""
     taken = {"plain": (), "eagle": (), "chain": ("depth", "max_nodes")}
     taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
-    idle = [f"--{name.replace('_', '-')}" for name in given if name not in taken.get(method, given)]
+    _note([f"--{name.replace('_', '-')}" for name in tree if name not in taken.get(method, tree)], f"with {method}")
+    spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
+    _note([spelled[name] for name in law if sampling.greedy and name in spelled], "at temperature 0")
+
+
+def _note(idle: Sequence[str], where: str) -> None:
     if idle:
-        print(f"note: {', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect with {method}", file=sys.stderr)
+        print(f"note: {', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {where}", file=sys.stderr)
 
 
-def summary(rounds: list, metrics: object) -> str:
+def summary(rounds: Sequence[Round]) -> str:
     """The last line: tokens, rounds, tau, tokens/s."""
     tokens = sum(len(r.committed) for r in rounds)
     tau, speed = metrics.tau(rounds), metrics.speed(rounds)

@@ -21,8 +21,16 @@ def check_number(name: str, value: object) -> None:
     """Raise TypeError unless `value` is a real number, ValueError where it is not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
-    if not math.isfinite(value):
+    if not is_finite(value):
         raise ValueError(f"{name} is {value}; it must be finite")
+
+
+def is_finite(value: float) -> bool:
+    """Whether a number is one that a float can hold; JSON has integers that none can."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 @dataclass(frozen=True)

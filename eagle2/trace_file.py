@@ -6,19 +6,18 @@ A file is {"format": "eagle2-trace", "version": 1, ...}; everything that is read
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 
-from eagle2.config import Sampling, TreeShape
+from eagle2.config import Sampling, TreeShape, is_finite
 from eagle2.trace import FATES, ROOT, Check, Pair, Round, Settings, Trace
 from eagle2.trace_rules import contradictions
 
 FORMAT = "eagle2-trace"
 VERSION = 1
 MAX_BYTES = 64 * 2**20
-"""The largest file that is read: some ten thousand rounds of small trees, a thousand of the paper's."""
+"""The largest file that is read: some two thousand rounds of the default tree, a thousand of the paper's."""
 
 
 class TraceError(ValueError):
@@ -27,9 +26,13 @@ class TraceError(ValueError):
 
 def to_json(trace: Trace) -> str:
     """One line of JSON. Token bytes are written in hexadecimal, since they need not be text."""
-    body = asdict(trace)
-    body["tokens"] = {str(token): spelled.hex() for token, spelled in trace.tokens.items()}
-    return json.dumps({"format": FORMAT, "version": VERSION, **body}, allow_nan=False, separators=(",", ":"))
+    body = {"format": FORMAT, "version": VERSION, **_members(trace)}
+    body["tokens"] = {token: spelled.hex() for token, spelled in trace.tokens.items()}
+    return json.dumps(body, default=_members, allow_nan=False, separators=(",", ":"))
+
+
+def _members(record: object) -> dict[str, object]:
+    return {f.name: getattr(record, f.name) for f in fields(record)}
 
 
 def save(trace: Trace, path: str | Path) -> None:
@@ -52,14 +55,23 @@ def from_json(text: str | bytes, max_bytes: int = MAX_BYTES) -> Trace:
         raise TraceError(f"this is no JSON file that a trace could be in ({error})") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise TraceError(f'this JSON file is no trace: its "format" is not "{FORMAT}"')
-    if body.get("version") != VERSION:
-        raise TraceError(f"this trace has version {body.get('version')!r}; this program reads version {VERSION}")
-    return _trace(_Reader(body, "the trace"))
+    version = body.get("version")
+    if type(version) is not int or version != VERSION:
+        raise TraceError(f"this trace has version {_shown(version)}; this program reads version {VERSION}")
+    return _trace(_Reader({key: body[key] for key in body if key not in ("format", "version")}, "the trace"))
 
 
 def _check_size(size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise TraceError(f"this trace has {size / 2**20:.1f} MiB; at most {max_bytes / 2**20:.1f} MiB are read")
+
+
+def _shown(value: object) -> str:
+    """What a file holds, short enough for a sentence."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    shown = json.dumps(value)
+    return shown if len(shown) <= 40 else shown[:40] + "..."
 
 
 def _refuse_constant(name: str) -> None:
@@ -79,11 +91,15 @@ class _Reader:
             raise TraceError(f'{self.where} lacks "{key}"')
         value = self.body[key]
         if not check(value):
-            raise TraceError(f'"{key}" of {self.where} must be {kind}')
+            raise TraceError(f'"{key}" of {self.where} must be {kind}, not {_shown(value)}')
         return value
 
     def column(self, key: str, kind: str, check: Callable[[object], bool]) -> tuple:
-        return tuple(self.take(key, f"a list, each entry {kind}", lambda v: isinstance(v, list) and all(map(check, v))))
+        entries = self.take(key, "a list", lambda v: isinstance(v, list))
+        for entry in entries:
+            if not check(entry):
+                raise TraceError(f'each entry of "{key}" of {self.where} must be {kind}, not {_shown(entry)}')
+        return tuple(entries)
 
     def ids(self, key: str) -> tuple[int, ...]:
         return self.column(key, "a token id", _is_count)
@@ -95,9 +111,9 @@ class _Reader:
         """The members, which must be exactly the fields of `cls`."""
         names = {f.name for f in fields(cls)}
         if unknown := sorted(self.body.keys() - names):
-            raise TraceError(f"{self.where} has unknown members: {', '.join(unknown)}")
+            raise TraceError(f"{self.where} has unknown members: {', '.join(map(_shown, unknown))}")
         if missing := sorted(names - self.body.keys()):
-            raise TraceError(f"{self.where} lacks {', '.join(missing)}")
+            raise TraceError(f"{self.where} lacks {', '.join(map(_shown, missing))}")
         return self.body
 
 
@@ -110,11 +126,11 @@ def _is_probability(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value) and value >= 0
 
 
 def _is_node_or_root(value: object) -> bool:
-    return _is_count(value) or (value == ROOT and not isinstance(value, bool))
+    return _is_count(value) or (type(value) is int and value == ROOT)
 
 
 def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -126,6 +142,7 @@ def _is_text(value: object) -> bool:
 
 
 def _trace(body: _Reader) -> Trace:
+    body.only(Trace)
     messages = body.column(
         "messages", "a [role, text] pair", lambda m: isinstance(m, list) and len(m) == 2 and all(map(_is_text, m))
     )
@@ -180,9 +197,12 @@ def _pair(body: _Reader) -> Pair:
 
 def _tokens(body: _Reader) -> dict[int, bytes]:
     try:
-        return {int(token): bytes.fromhex(spelled) for token, spelled in body.body.items()}
+        tokens = {int(token): bytes.fromhex(spelled) for token, spelled in body.body.items()}
     except (TypeError, ValueError) as error:
         raise TraceError(f'"tokens" of the trace must map ids to hexadecimal bytes ({error})') from error
+    if [str(token) for token in tokens] != list(body.body) or min(tokens, default=0) < 0:
+        raise TraceError('"tokens" of the trace must map ids to hexadecimal bytes, each id a plain count')
+    return tokens
 
 
 def _round(body: _Reader, index: int) -> Round:

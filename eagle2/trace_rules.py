@@ -5,7 +5,7 @@ Used on every trace that is read, and by the tests on every round the engine yie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from eagle2.trace import NODE_COLUMNS, ROOT, Round, Trace
 
@@ -14,46 +14,52 @@ def contradictions(trace: Trace) -> Iterator[str]:
     """Every way in which the trace contradicts itself, as sentences; none if it is sound."""
     if unspelled := trace.used_ids() - trace.tokens.keys():
         yield f'"tokens" of the trace lacks the bytes of id {min(unspelled)}'
-    committed = len(trace.prompt_ids)
+    committed = list(trace.prompt_ids)
     for index, r in enumerate(trace.rounds):
         yield from (f"round {index} contradicts itself: {fault}" for fault in faults(r))
-        root_at = committed if r.first else committed - 1  # round 0 commits its own root
-        if r.index != index or r.prefix_length != root_at:
+        root_at = len(committed) if r.first else len(committed) - 1  # round 0 commits its own root
+        if r.index != index or r.prefix_length != root_at or (index and [r.root] != committed[-1:]):
             yield f"round {index} does not follow from the rounds before it"
         if r.finish is not None and index < len(trace.rounds) - 1:
             yield f"round {index} ends the run, and yet more rounds follow"
-        committed += len(r.committed)
+            return
+        committed += r.committed
 
 
 def faults(r: Round) -> Iterator[str]:
-    """Every way in which one round contradicts itself."""
-    sizes = {len(getattr(r, column)) for column in NODE_COLUMNS}
-    if len(sizes) > 1:
+    """Every way in which one round contradicts itself; what later rules build on is checked before them."""
+    for check in (_count_faults, _tree_faults, _verdict_faults, _committed_faults):
+        found = list(check(r))
+        yield from found
+        if found:
+            return
+
+
+def _count_faults(r: Round) -> Iterator[str]:
+    if len({len(getattr(r, column)) for column in NODE_COLUMNS}) > 1:
         yield "its node columns differ in length"
         return
-    recorded = len(r.token)
-    if recorded and (recorded != r.drafted or sum(slot is not None for slot in r.slot) != r.kept):
+    if r.token and (len(r.token) != r.drafted or sum(slot is not None for slot in r.slot) != r.kept):
         yield "it counts other nodes than it holds"
     if r.kept > r.drafted or len(r.accepted) > r.kept or (r.bonus is None and (r.drafted or not r.first)):
         yield "its counts cannot be"
-    if any(node >= recorded for node in r.accepted) and recorded:
+    if any(node >= r.drafted for node in r.accepted):
         yield "its accepted path leaves the pool"
-        return
-    if recorded:
-        tree = list(_tree_faults(r))
-        yield from tree
-        if tree:
-            return
-        yield from _verdict_faults(r)
-    yield from _committed_faults(r)
 
 
 def _tree_faults(r: Round) -> Iterator[str]:
     slots = 0
-    for node, (parent, depth, value, slot) in enumerate(zip(r.parent, r.depth, r.value, r.slot, strict=True)):
-        if parent >= node or depth != (1 if parent == ROOT else r.depth[parent] + 1):
-            yield f"node {node} has parent {parent} and depth {depth}"
+    siblings = set()
+    for node, (token, parent, depth, value, slot) in enumerate(
+        zip(r.token, r.parent, r.depth, r.value, r.slot, strict=True)
+    ):
+        shallower = r.depth[node - 1] if node else 1
+        if parent >= node or depth != (1 if parent == ROOT else r.depth[parent] + 1) or depth < shallower:
+            yield f"node {node} has parent {parent} and depth {depth}, which its place in the pool does not allow"
             return
+        if (parent, token) in siblings:
+            yield f"node {node} repeats the token of a sibling"
+        siblings.add((parent, token))
         if parent != ROOT and (value > r.value[parent] or not r.expanded[parent]):
             yield f"node {node} is worth more than its parent, or that was never expanded"
         if slot is not None:
@@ -65,30 +71,34 @@ def _tree_faults(r: Round) -> Iterator[str]:
 
 
 def _verdict_faults(r: Round) -> Iterator[str]:
-    if any(r.parent[node] != parent for parent, node in zip((ROOT, *r.accepted), r.accepted, strict=False)):
-        yield "its accepted nodes are no path from the root"
-    for node, (slot, fate) in enumerate(zip(r.slot, r.fate, strict=True)):
-        possible = ("pruned",) if slot is None else ("accepted", "cut") if node in r.accepted else ("rejected",)
-        if fate not in possible:
-            yield f"node {node} cannot be {fate}"
+    if r.token:
+        if any(r.parent[node] != parent for parent, node in zip((ROOT, *r.accepted), r.accepted, strict=False)):
+            yield "its accepted nodes are no path from the root"
+            return
+        last = r.accepted[-1] if r.accepted else ROOT
+        if any(r.parent[node] == last and r.token[node] == r.bonus for node in r.flattened):
+            yield "its walk stopped above a node that holds the token drawn"
+        committed = len(r.committed) - r.first
+        fates = {node: "accepted" if step < committed else "cut" for step, node in enumerate(r.accepted)}
+        for node, slot in enumerate(r.slot):
+            fate = fates.get(node, "pruned" if slot is None else "rejected")
+            if r.fate[node] != fate or (slot is None and node in fates):
+                yield f"node {node} cannot be {r.fate[node]}"
     if r.checks:
         walked = [(check.node, check.child) for check in r.checks]
         drawn = [check.drawn for check in r.checks]
-        if walked != list(zip((ROOT, *r.accepted), (*r.accepted, None), strict=True)) or drawn != [*_path(r), r.bonus]:
+        path = [r.token[node] for node in r.accepted] if r.token else []
+        if walked != list(zip((ROOT, *r.accepted), (*r.accepted, None), strict=True)) or drawn != [*path, r.bonus]:
             yield "its checks are not those of its accepted path"
         if any(len(check.top_tokens) != len(check.top_probabilities) for check in r.checks):
             yield "a check names tokens without probabilities"
 
 
 def _committed_faults(r: Round) -> Iterator[str]:
-    most = r.first + len(r.accepted) + (r.bonus is not None)
-    if len(r.committed) > most or (r.finish is None and len(r.committed) < most):
-        yield f"it commits {len(r.committed)} ids where {most} were drawn"
-    everything: Sequence[int | None] = (r.root,) * r.first + (tuple(_path(r)) if r.token else (None,) * len(r.accepted))
-    everything = (*everything, r.bonus)
-    if any(want not in (None, got) for want, got in zip(everything, r.committed, strict=False)):
+    drawn: list[int | None] = [r.root] if r.first else []  # None: drawn, and not recorded
+    drawn += [r.token[node] if r.token else None for node in r.accepted]
+    drawn += [] if r.bonus is None else [r.bonus]
+    if len(r.committed) > len(drawn) or (r.finish is None and len(r.committed) < len(drawn)):
+        yield f"it commits {len(r.committed)} ids where {len(drawn)} were drawn"
+    if any(want not in (None, got) for want, got in zip(drawn, r.committed, strict=False)):
         yield "it commits other ids than it accepted"
-
-
-def _path(r: Round) -> list[int]:
-    return [r.token[node] for node in r.accepted]

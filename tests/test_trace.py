@@ -1,0 +1,290 @@
+"""Rounds and traces: what they derive, their JSON, and everything that is refused in a file."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from fixtures_edges import FIRST, SECOND, TRACE, plain_round
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eagle2 import trace_file
+from eagle2.trace import Node, Round, Settings, Trace
+from eagle2.trace_file import TraceError, from_json, to_json
+
+
+def written(trace: Trace = TRACE) -> dict:
+    """The trace's JSON, as an object to tamper with."""
+    return json.loads(to_json(trace))
+
+
+def refusal(body: object) -> str:
+    with pytest.raises(TraceError) as caught:
+        from_json(json.dumps(body))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 250
+    return message
+
+
+class TestRound:
+    def test_nodes_are_views_in_pool_order(self):
+        assert len(FIRST.nodes) == 4
+        assert FIRST.nodes[2] == Node(2, 6, 0, 2, 0.5, 0.3, False, 2, 0.8, "accepted")
+        assert FIRST.nodes[-1] == FIRST.nodes[3]
+        assert [node.token for node in FIRST.nodes] == [4, 5, 6, 7]
+        assert [node.index for node in FIRST.nodes[1:3]] == [1, 2]
+
+    @pytest.mark.parametrize("index", [4, -5])
+    def test_a_node_beyond_the_pool_is_an_index_error(self, index):
+        with pytest.raises(IndexError, match=f"node {index} of 4"):
+            FIRST.nodes[index]
+
+    def test_a_round_without_drafts_has_no_nodes(self):
+        r = plain_round(1, 3, 4, (5,))
+        assert len(r.nodes) == 0
+        assert list(r.nodes) == []
+        assert r.predicted == 1
+
+    def test_paths_lead_from_the_first_level_down(self):
+        assert FIRST.path(3) == (0, 3)
+        assert FIRST.path(1) == (1,)
+        assert FIRST.path(-1) == ()
+
+    def test_flattened_leaves_out_the_root_and_the_pruned(self):
+        assert FIRST.flattened == (0, 2, 3)
+
+    def test_predicted_is_one_and_the_kept_values(self):
+        assert FIRST.predicted == pytest.approx(1 + 0.6 + 0.3 + 0.24)
+
+    def test_origins_name_the_source_of_each_id(self):
+        assert FIRST.origins == ("prefill", "draft", "draft", "bonus")
+        assert SECOND.origins == ("bonus",)
+        assert replace(FIRST, committed=(3, 4)).origins == ("prefill", "draft")
+        assert Round(0, 2, 3, (), None, (3,), "stop").origins == ("prefill",)
+
+
+class TestTrace:
+    def test_new_ids_and_finish_are_those_of_the_rounds(self):
+        assert TRACE.new_ids == (3, 4, 6, 8, 9)
+        assert TRACE.finish == "length"
+        assert replace(TRACE, rounds=()).finish is None
+
+    def test_used_ids_are_all_that_occur_anywhere(self):
+        assert TRACE.used_ids() == {1, 2, 3, 4, 5, 6, 7, 8, 9}
+
+
+class TestRoundTrip:
+    def test_json_is_read_back_losslessly(self):
+        assert from_json(to_json(TRACE)) == TRACE
+
+    def test_a_file_is_read_back_losslessly(self, tmp_path):
+        trace_file.save(TRACE, tmp_path / "run.json")
+        assert trace_file.load(tmp_path / "run.json") == TRACE
+
+    def test_top_level_names(self):
+        assert list(written()) == [
+            "format",
+            "version",
+            "prompt_ids",
+            "settings",
+            "effective",
+            "pair",
+            "tokens",
+            "rounds",
+            "messages",
+        ]
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"rounds": ()},
+            {"effective": None, "rounds": (plain_round(0, 2, 3, (3, 4)), plain_round(1, 3, 4, (5,)))},
+            {"rounds": (Round(0, 2, 3, (), None, (3,), "stop"),)},
+            {"rounds": (Round(0, 2, 3, (), None, (), "stop"),)},
+            {"rounds": (Round(0, 2, 3, (5, 9), 8, (3, 4, 6, 8), None, drafted=10, kept=4),)},  # not recorded
+            {
+                "rounds": (
+                    replace(FIRST, committed=(3, 4), finish="stop", fate=("accepted", "pruned", "cut", "rejected")),
+                )
+            },
+            {"settings": Settings("static", paths=((0,), (0, 0)))},
+            {"messages": ()},
+        ],
+        ids=["empty", "plain", "ended by prefill", "stopped at 0", "not recorded", "cut", "static", "no messages"],
+    )
+    def test_every_kind_of_run_is_read_back(self, changed):
+        trace = replace(TRACE, **changed)
+        assert from_json(to_json(trace)) == trace
+
+    def test_numbers_that_are_not_finite_are_never_written(self):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            to_json(replace(TRACE, rounds=(replace(FIRST, draft_ms=float("inf")), SECOND)))
+
+
+class TestFile:
+    @pytest.mark.parametrize("text", ["", "not json", "[1", b"\xff\xfe\x00", "[" * 100_000, "9" * 5000])
+    def test_what_is_no_json_is_refused(self, text):
+        with pytest.raises(TraceError, match="no JSON file that a trace could be in"):
+            from_json(text)
+
+    @pytest.mark.parametrize("body", [[], 3, None, {}, {"format": "other"}, {"rounds": []}])
+    def test_json_of_another_kind_is_refused(self, body):
+        assert refusal(body) == 'this JSON file is no trace: its "format" is not "eagle2-trace"'
+
+    @pytest.mark.parametrize(
+        ("version", "shown"), [(2, "2"), ("1", '"1"'), (True, "true"), (1.0, "1.0"), ([], "a list")]
+    )
+    def test_another_version_is_refused(self, version, shown):
+        assert refusal(written() | {"version": version}) == (
+            f"this trace has version {shown}; this program reads version 1"
+        )
+
+    @pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
+    def test_numbers_that_are_not_finite_are_refused(self, name):
+        text = to_json(TRACE).replace('"draft_ms":1.0', f'"draft_ms":{name}', 1)
+        with pytest.raises(TraceError, match=f"{name} is no finite number"):
+            from_json(text)
+
+    @pytest.mark.parametrize("number", ["1e999", "1" + 400 * "0"])
+    def test_numbers_that_no_float_holds_are_refused(self, number):
+        for key in ('"draft_ms":1.0', '"temperature":0.7'):
+            with pytest.raises(TraceError, match=key.split('"')[1]):
+                from_json(to_json(TRACE).replace(key, key.split(":")[0] + ":" + number, 1))
+
+    def test_a_file_that_is_too_large_is_refused_unread(self, tmp_path):
+        trace_file.save(TRACE, tmp_path / "run.json")
+        size = (tmp_path / "run.json").stat().st_size
+        assert trace_file.load(tmp_path / "run.json", max_bytes=size) == TRACE
+        with pytest.raises(TraceError, match=r"this trace has 0\.0 MiB; at most 0\.0 MiB are read"):
+            trace_file.load(tmp_path / "run.json", max_bytes=size - 1)
+        with pytest.raises(TraceError, match=r"has 2\.0 MiB; at most 1\.0 MiB"):
+            from_json(" " * 2**21, max_bytes=2**20)
+
+    def test_a_file_that_is_not_there_raises_as_usual(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            trace_file.load(tmp_path / "none.json")
+
+
+WRONG_TYPES = [
+    (("prompt_ids",), None, '"prompt_ids" of the trace must be a list, not null'),
+    (("prompt_ids", 0), -1, 'each entry of "prompt_ids" of the trace must be a token id, not -1'),
+    (("messages", 0), ["user"], 'each entry of "messages" of the trace must be a [role, text] pair, not a list'),
+    (("tokens",), [], '"tokens" of the trace must be an object, not a list'),
+    (("tokens", "5"), "xx", '"tokens" of the trace must map ids to hexadecimal bytes'),
+    (("tokens", "5"), 7, '"tokens" of the trace must map ids to hexadecimal bytes'),
+    (("tokens", "05"), "00", '"tokens" of the trace must map ids to hexadecimal bytes, each id a plain count'),
+    (("tokens", "-1"), "00", '"tokens" of the trace must map ids to hexadecimal bytes, each id a plain count'),
+    (("tokens", "six"), "00", '"tokens" of the trace must map ids to hexadecimal bytes'),
+    (("settings",), None, '"settings" of the trace must be an object, not null'),
+    (("settings", "policy"), 3, '"policy" of "settings" must be a name, not 3'),
+    (("settings", "paths"), [[0], ["x"]], '"paths" of "settings" must be lists of child ranks'),
+    (("settings", "max_new_tokens"), -1, '"max_new_tokens" of "settings" must be a count, not -1'),
+    (("settings", "shape", "depth"), 0, '"shape" of the trace: depth is 0; it must be at least 1'),
+    (("settings", "sampling", "top_p"), 2, '"sampling" of the trace: top_p is 2; it must be above 0'),
+    (("settings", "sampling", "seed"), "x", '"sampling" of the trace: seed must be an integer'),
+    (("effective",), 3, '"effective" of the trace must be an object or null, not 3'),
+    (("pair", "target"), None, '"target" of "pair" must be a text, not null'),
+    (("pair", "head"), 1, '"head" of "pair" must be a text or null, not 1'),
+    (("rounds",), {}, '"rounds" of the trace must be a list, not an object'),
+    (("rounds", 1), [], "round 1 is not a JSON object"),
+    (("rounds", 0, "index"), 1, '"index" of round 0 must be 0, not 1'),
+    (("rounds", 0, "root"), 1.5, '"root" of round 0 must be a token id, not 1.5'),
+    (("rounds", 0, "bonus"), "8", '"bonus" of round 0 must be a token id or null, not "8"'),
+    (("rounds", 0, "finish"), "done", '"finish" of round 0 must be "stop", "length" or null, not "done"'),
+    (("rounds", 0, "parent", 0), -1.0, 'each entry of "parent" of round 0 must be a node or -1, not -1.0'),
+    (("rounds", 0, "parent", 0), -2, 'each entry of "parent" of round 0 must be a node or -1, not -2'),
+    (("rounds", 0, "confidence", 1), 1.1, 'each entry of "confidence" of round 0 must be a probability, not 1.1'),
+    (("rounds", 0, "value", 1), True, 'each entry of "value" of round 0 must be a probability, not true'),
+    (("rounds", 0, "expanded", 1), 0, 'each entry of "expanded" of round 0 must be true or false, not 0'),
+    (("rounds", 0, "fate", 1), [], 'each entry of "fate" of round 0 must be one of accepted, cut'),
+    (("rounds", 0, "verify_ms"), -1, '"verify_ms" of round 0 must be a duration, not -1'),
+    (("rounds", 0, "checks", 1), "x", "a check of round 0 is not a JSON object"),
+    (("rounds", 0, "checks", 1, "child"), -1, '"child" of a check of round 0 must be a node or null, not -1'),
+    (("rounds", 0, "checks", 1, "probability"), 2, '"probability" of a check of round 0 must be a probability, not 2'),
+    (("messages", 0), "x" * 999, 'each entry of "messages" of the trace must be a [role, text] pair, not "xxx'),
+]
+
+
+def place(body: object, path: tuple) -> object:
+    for step in path:
+        body = body[step]
+    return body
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"), WRONG_TYPES, ids=lambda v: ".".join(map(str, v)) if isinstance(v, tuple) else None
+)
+def test_a_member_of_a_wrong_type_is_named(path, value, sentence):
+    body = written()
+    place(body, path[:-1])[path[-1]] = value
+    assert refusal(body).startswith(sentence)
+
+
+OBJECTS = [
+    ((), "the trace"),
+    (("settings",), '"settings"'),
+    (("settings", "shape"), '"shape"'),
+    (("settings", "sampling"), '"sampling"'),
+    (("effective",), '"effective"'),
+    (("pair",), '"pair"'),
+    (("rounds", 0), "round 0"),
+    (("rounds", 0, "checks", 0), "a check of round 0"),
+]
+
+
+@pytest.mark.parametrize(("path", "where"), OBJECTS)
+def test_unknown_members_are_named(path, where):
+    body = written()
+    place(body, path)["extra"] = 1
+    assert refusal(body) == f'{where} has unknown members: "extra"'
+
+
+@pytest.mark.parametrize(("path", "where"), OBJECTS)
+def test_missing_members_are_named(path, where):
+    for key in place(written(), path):
+        if key in ("format", "version"):
+            continue  # these have sentences of their own
+        body = written()
+        del place(body, path)[key]
+        assert refusal(body) == f'{where} lacks "{key}"'
+
+
+def test_a_missing_token_spelling_is_named():
+    body = written()
+    del body["tokens"]["7"]
+    assert refusal(body) == '"tokens" of the trace lacks the bytes of id 7'
+
+
+def mutable_places(body: object, path: tuple = ()) -> list[tuple]:
+    inner = body.items() if isinstance(body, dict) else enumerate(body) if isinstance(body, list) else ()
+    return [found for key, value in inner for found in [(*path, key), *mutable_places(value, (*path, key))]]
+
+
+GARBAGE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-2, 12)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(where=st.sampled_from(mutable_places(written())), garbage=GARBAGE, drop=st.booleans())
+def test_garbage_anywhere_is_a_trace_error_or_reads_as_a_sound_trace(where, garbage, drop):
+    body = written()
+    holder = place(body, where[:-1])
+    if drop:
+        del holder[where[-1]]
+    else:
+        holder[where[-1]] = garbage
+    try:
+        trace = from_json(json.dumps(body))
+    except TraceError:
+        return
+    assert from_json(to_json(trace)) == trace
