@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from eagle2 import metrics
-from eagle2.config import Sampling, TreeShape
-from eagle2.policy import METHODS
+from eagle2.config import METHODS, Sampling, TreeShape
 from eagle2.trace_rules import faults
 
 pytestmark = pytest.mark.model

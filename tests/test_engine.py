@@ -9,9 +9,8 @@ import pytest
 from fakes import ScriptedDrafter, ScriptedTarget, backwards, counting, hashed, wavering
 
 from eagle2 import metrics
-from eagle2.config import Sampling, TreeShape
+from eagle2.config import METHODS, Sampling, TreeShape
 from eagle2.engine import Engine
-from eagle2.policy import METHODS
 from eagle2.trace_rules import faults
 
 PROMPT = [5, 0]
@@ -315,3 +314,36 @@ def test_a_target_alone_can_only_decode_plainly():
     assert committed(one.rounds(PROMPT, max_new_tokens=3, policy="plain")) == [1, 2, 3]
     with pytest.raises(ValueError, match="policy 'eagle2' needs a draft model and none is loaded"):
         one.rounds(PROMPT)
+
+
+class TestResuming:
+    """`after`: rounds of an earlier call; the run goes on behind them without the caches they were made with."""
+
+    def test_a_run_goes_on_behind_its_rounds_with_the_same_tokens(self):
+        one = engine(hashed(10, 4), hashed(10, 3))
+        settings = (TreeShape(2, 2, 4), Sampling(1.0, seed=5), 30)
+        whole = list(one.rounds(PROMPT, *settings))
+        for done in range(1, len(whole)):
+            rest = list(one.rounds(PROMPT, *settings, after=whole[:done]))
+            assert [(r.index, r.prefix_length, r.committed) for r in rest] == [
+                (r.index, r.prefix_length, r.committed) for r in whole[done:]
+            ]
+            assert rest[-1].finish == "length"
+
+    def test_a_run_that_has_ended_does_not_go_on(self):
+        one = engine()
+        done = list(one.rounds(PROMPT, max_new_tokens=4))
+        with pytest.raises(ValueError, match=r"the run ended with round 0 \(length\)"):
+            one.rounds(PROMPT, max_new_tokens=9, after=done)
+
+    def test_rounds_of_another_prompt_are_refused(self):
+        one = engine()
+        first = next(one.rounds(PROMPT, max_new_tokens=40))
+        with pytest.raises(ValueError, match="belong to another prompt"):
+            one.rounds([*PROMPT, 3], max_new_tokens=40, after=[first])
+
+    def test_the_cap_must_leave_room(self):
+        one = engine()
+        first = next(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=40))
+        with pytest.raises(ValueError, match="has 6 new ids already; max_new_tokens must be larger"):
+            one.rounds(PROMPT, max_new_tokens=6, after=[first])

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from eagle2.config import TreeShape
+from eagle2.config import METHODS, TreeShape, pool_size
 from eagle2.draft import grow_tree
-from eagle2.policy import EAGLE_PATHS, METHODS, make_policy, pool_size
+from eagle2.policy import EAGLE_PATHS, make_policy
 
 # Log-probabilities after each path of tokens: a drafter over tokens 0..3 written down as a table.
 # Values: 0 .5, 1 .3, 2 .15; under 0: .2 (token 3), .15 (0), ...; under 1: .27 (0), ...

@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eagle2.config import TreeShape
-from eagle2.policy import Dynamic, pool_size
+from eagle2.config import TreeShape, pool_size
+from eagle2.policy import Dynamic
 from eagle2.tree import ROOT, Pool, ancestor_mask, best, flatten, top_children
 
 
