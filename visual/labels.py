@@ -113,7 +113,7 @@ def token_full(token: int | None, tokens: Mapping[int, bytes]) -> str:
 
 def for_plotly(text: str) -> str:
     """Escaped for Plotly's labels, ticks and hovers: its small HTML, `%{…}` templates and TeX between dollars."""
-    escaped = html.escape(text, quote=True).replace("%", "&#37;").replace("$", "&#36;")
+    escaped = html.escape(text, quote=False).replace("%", "&#37;").replace("$", "&#36;")
     # Right-to-left letters would carry the numbers beside them along: isolate them.
     if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
         escaped = f"\u2068{escaped}\u2069"

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import networkx as nx
 
 from eagle2.trace import ROOT, Round
-from visual.theme import LABEL_PX
 
 BONUS = -2
 """The bonus token's place in the graph: a child of the last accepted node, or of the root."""
@@ -20,11 +19,11 @@ BONUS = -2
 ROW = 21.0
 COUSINS = 7.0
 """Rows of different parents stand this much further apart."""
-DIAMOND_ROW = 27.0
+DIAMOND_ROW = 32.0
 DOT_ROW = 6.5
 MARKER_GAP = 15.0
 """From a node's centre to the start of its label; the largest marker's radius is 11."""
-EDGE_MIN = 46.0
+EDGE_MIN = 38.0
 MARGIN = 22.0
 
 
@@ -107,7 +106,10 @@ def spread(outlines: list[list[tuple[float, float]]], cousins: float) -> list[fl
             if place + apart >= nearest:
                 nearest, blocker = place + apart, i
         if places and blocker < j - 1:
-            apart = max(b - t + (cousins if n else 0.0) for n, ((_, b), (t, _)) in enumerate(zip(outlines[j - 1], outline)))
+            apart = max(
+                b - t + (cousins if n else 0.0)
+                for n, ((_, b), (t, _)) in enumerate(zip(outlines[j - 1], outline, strict=False))
+            )
             slack = nearest - (places[-1] + apart)
             for between in range(blocker + 1, j):
                 places[between] += slack * (between - blocker) / (j - blocker)
@@ -146,8 +148,10 @@ def lay_out(round: Round, widths: Mapping[int, float], everything: bool = False)
     )
 
 
-def edge(layout: Layout, parent: int, child: int, samples: int = 11) -> tuple[list[float], list[float], list[float]]:
-    """x, y and u of the line from a parent's label to a child's marker: straight past the longer labels of its column, then a curve.
+def edge(
+    layout: Layout, parent: int, child: int, samples: int | None = None
+) -> tuple[list[float], list[float], list[float]]:
+    """x, y and u of the line from a parent's label to a child's marker: straight past longer labels, then a curve.
 
     The curve is a cubic Bézier, level at both ends. The last point stops short of the marker's centre. u is
     how many level gaps lie left of a point: a picture with room to spare widens each gap by e, moving x to x + e u.
@@ -158,6 +162,7 @@ def edge(layout: Layout, parent: int, child: int, samples: int = 11) -> tuple[li
     x1, y1 = layout.x[child] - 5, layout.y[child]
     if abs(y1 - y0) < 0.05:
         return [round_(x0), round_(x1)], [y0, y1], [left, left + 1]
+    samples = samples or min(20, 8 + int(abs(y1 - y0) / 16))
     xs, ys, us = [round_(x0)], [y0], [left]
     for k in range(samples + 1):
         t = k / samples
@@ -170,6 +175,3 @@ def edge(layout: Layout, parent: int, child: int, samples: int = 11) -> tuple[li
 def round_(value: float) -> float:
     """Tenths of a pixel are enough, and keep the message small."""
     return round(value, 1)
-
-
-__all__ = ["BONUS", "LABEL_PX", "ROW", "Layout", "edge", "lay_out", "spread", "tidy", "tree_graph"]

@@ -15,21 +15,25 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from eagle2.trace import ROOT, Round, Trace
+from eagle2.trace import Round
 from visual import labels, theme
 from visual.figures.mask import colorscale, mask_spec, parents_by_slot
 from visual.figures.tree import Scene, chip_text, scene, tree_spec
 from visual.figures.values import FLAGGED, FLOOR, values_spec
-from visual.layout import BONUS, MARKER_GAP
+from visual.layout import MARKER_GAP
 from visual.narration import Narrator, ranking
 from visual.phases import phases, walk
 from visual.strings import LANGUAGES, say
 
-SERIAL = itertools.count(1)
-"""Numbers messages, so that sending the same one twice is still a change the browser sees."""
+_SERIALS = itertools.count(1)
+
+
+def serial() -> int:
+    """A number no message had yet: sending the same message twice is then still a change the browser sees."""
+    return next(_SERIALS)
 
 
 def packed(value: Any) -> str:
@@ -201,6 +205,9 @@ def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en
             {
                 "name": phase.name,
                 "label": say(f"phase.{phase.key}", language, level=phase.level),
+                "short": say(
+                    f"phase.{phase.key}" if phase.level in (None, 1) else "phase.more", language, level=phase.level
+                ),
                 "nodes": phase.nodes,
                 "rows": phase.rows,
                 "bonus": phase.bonus,
@@ -218,7 +225,10 @@ def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en
         "all": None,
     }
     if recorded:
-        message["mask"] = {"figure": slim(mask_spec(round, tokens, steps[-1], language=language)), "parents": parents_by_slot(round)}
+        message["mask"] = {
+            "figure": slim(mask_spec(round, tokens, steps[-1], language=language)),
+            "parents": parents_by_slot(round),
+        }
         message["values"] = {"figure": slim(values_spec(round, steps[-1], language=language)), "floor": FLOOR}
         if any(slot is None for slot in round.slot):
             message["all"] = scene_message(round, scene(round, tokens, everything=True))
@@ -226,7 +236,4 @@ def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en
 
 
 def message(op: str, run: str, count: int, **fields: Any) -> str:
-    return packed({"op": op, "run": run, "count": count, "serial": next(SERIAL), **fields})
-
-
-__all__ = ["BONUS", "ROOT", "Iterable", "Sequence", "Trace", "config", "message", "packed", "round_message"]
+    return packed({"op": op, "run": run, "count": count, "serial": serial(), **fields})

@@ -162,23 +162,26 @@ class Narrator:
     def verify(self, round: Round, phase: Phase) -> Sentence:
         path = walk(round)
         rows = 1 + len(round.flattened)
-        end = self.text("say.end_leaf" if path and is_leaf(round, path[-1]) else "say.end_missing")
         if not path:
-            return self.fill("say.verify_none", rows=rows, root=self.root(round), bonus=self.bonus(round), end=end)
-        steps = self.listed([self.node(round, i) for i in path], "say.then" if len(path) > 1 else "say.and")
-        return self.fill(
-            "say.verify_path",
-            rows=rows,
-            walk=steps,
-            last=self.node(round, path[-1]),
-            bonus=self.bonus(round),
-            end=end,
+            return self.fill("say.verify_none", rows=rows, root=self.root(round), bonus=self.bonus(round))
+        steps = self.listed([self.node(round, i) for i in path], "say.then")
+        end = "say.verify_leaf" if is_leaf(round, path[-1]) else "say.verify_missing"
+        return (
+            *self.fill("say.verify_one" if len(path) == 1 else "say.verify_many", rows=rows, walk=steps),
+            *self.fill(end, last=self.node(round, path[-1]), bonus=self.bonus(round)),
         )
 
     def accept(self, round: Round, phase: Phase) -> Sentence:
         path = walk(round)
         if not path:
-            told = self.fill("say.accept_none", root=self.root(round), bonus=self.bonus(round))
+            first = [i for i in round.flattened if round.parent[i] == ROOT]
+            told = self.fill(
+                "say.accept_none_one" if len(first) == 1 else "say.accept_none",
+                first=self.node(round, first[0]),
+                count=len(first),
+                root=self.root(round),
+                bonus=self.bonus(round),
+            )
         else:
             key = "say.accept_leaf" if is_leaf(round, path[-1]) else "say.accept_path"
             steps = self.listed([self.node(round, i) for i in path], "say.and")

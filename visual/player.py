@@ -65,7 +65,12 @@ def message_reset(run: str) -> str:
 
 
 def message_append(
-    run: str, round: Round, tokens: Mapping[int, bytes], count: int | None = None, live: bool = True, language: str = "en"
+    run: str,
+    round: Round,
+    tokens: Mapping[int, bytes],
+    count: int | None = None,
+    live: bool = True,
+    language: str = "en",
 ) -> str:
     """One more round. count: rounds so far, this one included. live: whether more are expected."""
     count = round.index + 1 if count is None else count

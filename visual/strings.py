@@ -17,8 +17,8 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "heading.outcome_cut": "{accepted} accepted + 1 bonus, {dropped} dropped at the end",
         "heading.prefill_only": "ended by the prefill's own token",
         "heading.plain": "no draft · 1 token from the target",
-        "heading.facts": "prefix {prefix} tokens · {drafted} drafted · {kept} verified",
-        "heading.facts_plain": "prefix {prefix} tokens",
+        "heading.facts": "{drafted} drafted · {kept} verified",
+        "heading.facts_plain": "after {prefix} tokens",
         "heading.empty": "No round yet",
         "heading.live": "generating",
         "heading.finish.stop": "ended at a stop",
@@ -27,6 +27,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "empty.tree": "The draft tree appears here, one round at a time.",
         "empty.hint": "Send a prompt, or open a recorded run.",
         "empty.mask": "No mask: the target reads a single row in this round.",
+        "empty.mask_soon": "The mask is built once the kept nodes are flattened.",
         "empty.values": "No values: nothing was drafted in this round.",
         "empty.unrecorded": "This round's {drafted} drafted nodes were not recorded.",
         "empty.inspector": "Select a node: click it, or move through the tree with Tab and the arrow keys.",
@@ -48,6 +49,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "transport.follow_title": "{count} newer: go to the latest round and follow",
         # phases
         "phase.expand": "Expand {level}",
+        "phase.more": "{level}",
         "phase.rerank": "Rerank",
         "phase.flatten": "Flatten & mask",
         "phase.verify": "Verify",
@@ -106,6 +108,8 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "legend.accepted": "accepted",
         "legend.rejected": "kept, not reached",
         "legend.cut": "accepted, dropped",
+        "legend.chip": "more children",
+        "legend.chip_pruned": "pruned children",
         "legend.root": "root",
         "legend.bonus": "bonus",
         "legend.note.value": "number: value V",
@@ -183,6 +187,11 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "why.policy": "Kept by the tree's policy, though its rank {rank} is beyond {kept}.",
         "why.cut": "Cut: rank {rank} is below the top {kept}; the last one kept has V = {threshold}.",
         "why.cut_policy": "Cut by the tree's policy, though its rank {rank} is within {kept}.",
+        # export
+        "export.title": "EAGLE-2, {count} rounds",
+        "export.settings": "{target} with {head} · {policy} · top_k {top_k} · depth {depth} · max_nodes {max_nodes} · "
+        "temperature {temperature}",
+        "export.no_head": "no draft head",
         # narration
         "say.expand_first_one": "From the root {root} the drafter proposes one next token: {best} (c = {confidence}).",
         "say.expand_first_many": "From the root {root} the drafter proposes its {count} likeliest next tokens; "
@@ -194,25 +203,30 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "led by {best} (V = {value}).",
         "say.expand_policy": "{fed_count} nodes of level {above} are fed to the drafter; their {count} children make "
         "level {level}, led by {best} (V = {value}).",
-        "say.rerank_top": "Of all {drafted} drafted nodes the {kept} of highest value stay: {last} (V = {last_value}) "
-        "is the last one in, {out} (V = {out_value}) the first one out.",
+        "say.rerank_top": "Of all {drafted} drafted nodes the {kept} of highest value stay: {last} "
+        "(V = {last_value}) is the last one in, {out} (V = {out_value}) the first one out.",
         "say.rerank_all": "All {drafted} drafted nodes are kept; nothing has to be cut.",
         "say.rerank_one": "The one drafted node is kept.",
         "say.rerank_policy": "The tree's policy keeps {kept} of the {drafted} drafted nodes.",
-        "say.flatten": "Root and kept nodes become one sequence of {rows} rows. Each row sees the {prefix} tokens before "
-        "the root, its own ancestors and itself: {seen} of {pairs} pairs, the rest is masked.",
-        "say.verify_path": "One pass of the target over {rows} rows. Its own choice is {walk}: each is a child in the tree. "
-        "At {last} it chooses {bonus}, which {end}.",
-        "say.verify_none": "One pass of the target over {rows} rows. At the root {root} its own choice is {bonus}, which {end}.",
-        "say.end_missing": "no branch holds",
-        "say.end_leaf": "lies past the end of this branch",
+        "say.flatten": "Root and kept nodes become one sequence of {rows} rows. Each row sees the {prefix} tokens "
+        "before the root, its own ancestors and itself: {seen} of {pairs} pairs, the rest is masked.",
+        "say.verify_one": "One pass of the target over {rows} rows. At the root it chooses {walk}, a child in the "
+        "tree. ",
+        "say.verify_many": "One pass of the target over {rows} rows. From the root it chooses {walk}, each a child in "
+        "the tree. ",
+        "say.verify_missing": "At {last} it chooses {bonus}, which no branch holds.",
+        "say.verify_leaf": "There the branch ends; after {last} it chooses {bonus}.",
+        "say.verify_none": "One pass of the target over {rows} rows. At the root {root} it chooses {bonus}, which no "
+        "branch holds.",
         "say.verify_plain": "The target reads the root {root} alone and gives one token.",
-        "say.accept_path": "The target agrees with {path}; at {last} it wants {bonus}, which no branch holds, so {bonus} "
-        "is the bonus.",
-        "say.accept_leaf": "The target agrees with {path}, to the end of that branch; the token it adds there, {bonus}, "
-        "is the bonus.",
-        "say.accept_none": "The target agrees with none of the first tokens: after {root} it wants {bonus}, so {bonus} "
-        "is the bonus.",
+        "say.accept_path": "The target agrees with {path}; at {last} it wants {bonus}, which no branch holds, "
+        "so {bonus} is the bonus.",
+        "say.accept_leaf": "The target agrees with {path}, to the end of that branch; the token it adds there, "
+        "{bonus}, is the bonus.",
+        "say.accept_none": "The target agrees with none of the {count} first tokens: after {root} it wants {bonus}, "
+        "so {bonus} is the bonus.",
+        "say.accept_none_one": "The target does not agree with {first}: after {root} it wants {bonus}, so {bonus} is "
+        "the bonus.",
         "say.accept_plain": "The target's token is {bonus}. One token from one target pass, as in every round of plain "
         "decoding.",
         "say.accept_unrecorded": "{accepted} drafted tokens were accepted and {bonus} is the bonus; the nodes of this "
@@ -222,7 +236,8 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "say.predicted": "; the kept values had predicted {predicted}.",
         "say.stop": "The run stops there: of the {total} tokens the text keeps {committed}.",
         "say.length": "The length limit is reached: of the {total} tokens the text keeps {committed}.",
-        "say.prefill": "The token drawn from the prompt's own pass, {root}, already ended the run; nothing was drafted.",
+        "say.prefill": "The token drawn from the prompt's own pass, {root}, already ended the run; nothing was "
+        "drafted.",
         "say.and": " and ",
         "say.then": ", then ",
         "say.comma": ", ",

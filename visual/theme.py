@@ -65,7 +65,7 @@ PALETTES = {
 # What a node in a state looks like. fill, line and text are palette names; "none" is transparent. Shape, fill and
 # weight differ as well as colour, so that the picture reads without colour vision.
 NODE_STYLES = {
-    "-": {"symbol": "circle", "fill": "none", "line": "none", "width": 0, "opacity": 0, "text": "faint"},
+    "-": {"symbol": "circle", "fill": "none", "line": "none", "width": 0, "opacity": 0, "text": "none"},
     "d": {"symbol": "circle", "fill": "panel", "line": "blue", "width": 1.4, "opacity": 1, "text": "muted"},
     "n": {"symbol": "circle", "fill": "blue_soft", "line": "blue", "width": 1.8, "opacity": 1, "text": "ink"},
     "x": {"symbol": "square", "fill": "purple", "line": "purple_ink", "width": 1.8, "opacity": 1, "text": "ink"},

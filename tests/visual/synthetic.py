@@ -1,4 +1,4 @@
-"""Random but valid rounds for the tests of `visual`: a pool grown and cut by the paper's rules from made-up confidences.
+"""Random but valid rounds for the tests of `visual`: pools grown and cut by the paper's rules, confidences made up.
 
 Plain Python with its own random numbers; knows neither models nor the engine.
 """
@@ -10,12 +10,17 @@ import random
 from eagle2.config import Sampling, TreeShape
 from eagle2.trace import ROOT, Check, Pair, Round, Settings, Trace
 
+# fmt: off
 WORDS = (
-    " the| a| to| and| of| you| I| it|'m|'s| is| glad| happy| asked| recipe| pancakes| simple| delicious| for| with|"
-    " your| help| make|,|.|\n|!|:| sorry| here| curious| ready| would| can| ll|'ve| need| just| think| know| want| share|"
-    " Here| flour| eggs| milk| butter| recommend| assist| provide| answer| question| will| not| that| this| be| have|"
-    " been| from| about| really| first| step| mix| bowl| large| pan| medium| heat|1|2|3| cup| teaspoon| salt| sugar"
-).split("|")
+    " the", " a", " to", " and", " of", " you", " I", " it", "'m", "'s", " is", " glad", " happy", " asked",
+    " recipe", " pancakes", " simple", " delicious", " for", " with", " your", " help", " make", ",", ".", "\n", "!",
+    ":", " sorry", " here", " curious", " ready", " would", " can", " ll", "'ve", " need", " just", " think", " know",
+    " want", " share", " Here", " flour", " eggs", " milk", " butter", " recommend", " assist", " provide", " answer",
+    " question", " will", " not", " that", " this", " be", " have", " been", " from", " about", " really", " first",
+    " step", " mix", " bowl", " large", " pan", " medium", " heat", "1", "2", "3", " cup", " teaspoon", " salt",
+    " sugar",
+)
+# fmt: on
 HOSTILE = (
     b"<script>alert(1)</script>",
     b"%{x}",
@@ -36,7 +41,7 @@ HOSTILE = (
     b"&amp;",
     b"`",
     "\u202eevil".encode(),
-    b'"quote\'',
+    b"\"quote'",
 )
 TOKENS = {i: word.encode() for i, word in enumerate(WORDS)} | {1000 + i: raw for i, raw in enumerate(HOSTILE)}
 IDS = tuple(range(len(WORDS)))
@@ -119,10 +124,30 @@ def grown(
     ]
     draft_ms, verify_ms, rest_ms = rng.uniform(30, 60), rng.uniform(150, 240), rng.uniform(2, 6)
     return Round(
-        index, prefix_length, root, tuple(path), bonus, committed, finish, len(token), len(kept), tuple(token),
-        tuple(parent), tuple(level), tuple(confidence), tuple(value), tuple(expanded), tuple(slot), tuple(target),
-        tuple(fate), tuple(checks), 90.0 if index == 0 else 0.0, draft_ms, verify_ms, rest_ms,
-    )  # fmt: skip
+        index=index,
+        prefix_length=prefix_length,
+        root=root,
+        accepted=tuple(path),
+        bonus=bonus,
+        committed=committed,
+        finish=finish,
+        drafted=len(token),
+        kept=len(kept),
+        token=tuple(token),
+        parent=tuple(parent),
+        depth=tuple(level),
+        confidence=tuple(confidence),
+        value=tuple(value),
+        expanded=tuple(expanded),
+        slot=tuple(slot),
+        target_probability=tuple(target),
+        fate=tuple(fate),
+        checks=tuple(checks),
+        prefill_ms=90.0 if index == 0 else 0.0,
+        draft_ms=draft_ms,
+        verify_ms=verify_ms,
+        rest_ms=rest_ms,
+    )
 
 
 def plain_round(index: int = 1, root: int = 3, bonus: int = 4, finish: str | None = None) -> Round:
@@ -144,9 +169,15 @@ def run(rounds: int = 6, seed: int = 0, **shape: int) -> Trace:
         sharp = 2.0 + (index % 4) * 0.9
         made.append(
             grown(
-                seed + index, index=index, prefix_length=length, root=root, sharpness=sharp, agree=0.55 + 0.1 * (index % 5),
-                finish="stop" if last else None, **shape,
-            )  # fmt: skip
+                seed + index,
+                index=index,
+                prefix_length=length,
+                root=root,
+                sharpness=sharp,
+                agree=0.55 + 0.1 * (index % 5),
+                finish="stop" if last else None,
+                **shape,
+            )
         )
         length += len(made[-1].accepted) + 1
         root = made[-1].bonus

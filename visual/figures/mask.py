@@ -36,7 +36,7 @@ def visible(parents: list[int]) -> list[list[int]]:
 
 
 def cells(parents: list[int], rows: str) -> list[list[int]]:
-    """Colour codes: 0 where a pair does not see each other, else the row's state; a mask row's own cell is told apart."""
+    """Colour codes: 0 where a pair is hidden, else the row's state; a mask row's own cell is told apart."""
     grid = []
     for slot, seen in enumerate(visible(parents)):
         line = [0] * len(parents)
@@ -82,55 +82,64 @@ def mask_spec(
     labelled = count <= LABELLED_ROWS
     axis = {"showgrid": False, "zeroline": False, "showline": False, "ticks": ""}
     return {
-            "data": [
+        "data": [
+            {
+                "type": "heatmap",
+                "z": cells(parents, rows),
+                "zmin": 0,
+                "zmax": len(theme.CELL_CODES),
+                "colorscale": colorscale(look),
+                "showscale": False,
+                "xgap": gap,
+                "ygap": gap,
+                "hoverinfo": "none",
+                "meta": "mask",
+            }
+        ],
+        "layout": {
+            "template": theme.template(look),
+            "margin": {"l": 92 if labelled else 30, "r": 6, "t": 24, "b": 8},
+            "xaxis": {
+                **axis,
+                "range": [band - 0.7, count - 0.5],
+                "side": "top",
+                "showticklabels": False,
+                "constrain": "domain",
+            },
+            "yaxis": {
+                **axis,
+                "range": [count - 0.5, -0.5],
+                **({} if labelled else {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}),
+                "tickvals": list(range(count)) if labelled else [0, *range(10, count, 10)],
+                "ticktext": names if labelled else ["0", *(str(s) for s in range(10, count, 10))],
+                "tickfont": {"family": theme.MONO, "size": 13 if labelled else 12},
+            },
+            "shapes": [
                 {
-                    "type": "heatmap",
-                    "z": cells(parents, rows),
-                    "zmin": 0,
-                    "zmax": len(theme.CELL_CODES),
-                    "colorscale": colorscale(look),
-                    "showscale": False,
-                    "xgap": gap,
-                    "ygap": gap,
-                    "hoverinfo": "none",
-                    "meta": "mask",
+                    "type": "rect",
+                    "x0": band - 0.5,
+                    "x1": -0.75,
+                    "y0": -0.5,
+                    "y1": count - 0.5,
+                    "fillcolor": theme.color("ghost", look),
+                    "line": {"width": 0},
+                    "layer": "below",
+                    "name": "prefix",
                 }
             ],
-            "layout": {
-                "template": theme.template(look),
-                "margin": {"l": 92 if labelled else 30, "r": 6, "t": 24, "b": 8},
-                "xaxis": {
-                    **axis,
-                    "range": [band - 0.7, count - 0.5],
-                    "side": "top",
-                    "tickvals": [band / 2 - 0.55],
-                    "ticktext": [say("mask.prefix", language)],
-                    "constrain": "domain",
-                },
-                "yaxis": {
-                    **axis,
-                    "range": [count - 0.5, -0.5],
-                    "scaleanchor": "x",
-                    "constrain": "domain",
-                    "tickvals": list(range(count)) if labelled else [0, *range(10, count, 10)],
-                    "ticktext": names if labelled else ["0", *(str(s) for s in range(10, count, 10))],
-                    "tickfont": {"family": theme.MONO, "size": 13 if labelled else 12},
-                },
-                "shapes": [
-                    {
-                        "type": "rect",
-                        "x0": band - 0.5,
-                        "x1": -0.75,
-                        "y0": -0.5,
-                        "y1": count - 0.5,
-                        "fillcolor": theme.color("ghost", look),
-                        "line": {"width": 0},
-                        "layer": "below",
-                        "name": "prefix",
-                    }
-                ],
-                "showlegend": False,
-                "dragmode": "zoom",
-                "uirevision": "mask",
-            },
-        }
+            "annotations": [
+                {
+                    "x": band - 0.5,
+                    "y": -0.5,
+                    "xanchor": "left",
+                    "yanchor": "bottom",
+                    "showarrow": False,
+                    "text": say("mask.prefix", language),
+                    "font": {"size": 13, "color": theme.color("muted", look)},
+                }
+            ],
+            "showlegend": False,
+            "dragmode": "zoom",
+            "uirevision": "mask",
+        },
+    }

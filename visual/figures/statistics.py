@@ -42,13 +42,13 @@ def time_split(rounds: Sequence[Round], look: str = "light", language: str = "en
         if any(y):
             marker = {"color": theme.color(TIME_COLORS[name], look), "pattern": {"shape": TIME_PATTERNS[name]}}
             text = say(f"statistics.{name}", language)
-            traces.append({"type": "bar", "x": x, "y": y, "name": text, "marker": marker, "hovertemplate": "%{y:.1f} ms"})
+            traces.append({"type": "bar", "x": x, "y": y, "name": text, "marker": marker})
     figure = go.Figure({"data": traces, "layout": layout(look, say("statistics.time", language), language)})
     return figure.update_xaxes(dtick=axis_step(rounds))
 
 
 def tokens_per_round(rounds: Sequence[Round], look: str = "light", language: str = "en") -> go.Figure:
-    """Accepted draft tokens and the bonus per round, before any stop or cap, with what the kept values had predicted."""
+    """Accepted draft tokens and the bonus per round, before any stop or cap, with what was predicted."""
     x = [r.index + 1 for r in rounds]
     traces = [
         {

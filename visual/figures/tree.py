@@ -18,7 +18,7 @@ from visual.strings import say
 
 NOTE_GAP = 6.0
 CHIP_GAP = 9.0
-ROOT_SIZE = 19.0
+ROOT_SIZE = 16.0
 DOT_SIZE = 5.0
 
 
@@ -71,7 +71,9 @@ def scene(round: Round, tokens: Mapping[int, bytes], everything: bool = False) -
         "value": tuple("" if p < 0 or p in dots else short_number(round.value[p]) for p in points),
         "slot": tuple("#0" if p == ROOT else "" if p < 0 or p in dots else f"#{round.slot[p]}" for p in points),
         "target": tuple(
-            "" if p < 0 or p in dots or round.target_probability[p] is None else short_number(round.target_probability[p])
+            ""
+            if p < 0 or p in dots or round.target_probability[p] is None
+            else short_number(round.target_probability[p])
             for p in points
         ),
     }
@@ -86,17 +88,13 @@ def scene(round: Round, tokens: Mapping[int, bytes], everything: bool = False) -
         chip_at[point] = text + CHIP_GAP
         widths[point] = text + (CHIP_GAP + len(chip_text(chips[point])) * note_cell if point in chips else 0)
     layout = lay_out(round, widths, everything)
-    lines = {
-        child: edge(layout, parent, child, samples=2 if child in dots else 11) for parent, child in graph.edges
-    }
+    lines = {child: edge(layout, parent, child, samples=2 if child in dots else None) for parent, child in graph.edges}
     return Scene(
         layout=layout,
         points=points,
         label=tuple(labels.for_plotly(text) for text in label),
         full=tuple(labels.token_full(token(p), tokens) for p in points),
-        size=tuple(
-            ROOT_SIZE if p < 0 else DOT_SIZE if p in dots else round_size(round.value[p]) for p in points
-        ),
+        size=tuple(ROOT_SIZE if p < 0 else DOT_SIZE if p in dots else round_size(round.value[p]) for p in points),
         notes=notes,
         chips=chips,
         chip_x={p: round_(layout.x[p] + MARKER_GAP + chip_at[p]) for p in chips},
@@ -165,7 +163,15 @@ def tree_spec(
                 y += [*line_y, None]
         line = {"color": theme.color(look_of["color"], look), "width": look_of["width"], "dash": look_of["dash"]}
         traces.append(
-            {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip", "meta": f"edge:{slot}"}
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": x,
+                "y": y,
+                "line": line,
+                "hoverinfo": "skip",
+                "meta": f"edge:{slot}",
+            }
         )
     halo = {"symbol": "circle-open", "color": theme.color("ink", look), "line": {"width": 2}}
     traces.append(
@@ -193,6 +199,7 @@ def tree_spec(
             "x": xs,
             "y": ys,
             "customdata": list(s.points),
+            "cliponaxis": False,
             "marker": {
                 "size": list(s.size),
                 "symbol": [st["symbol"] for st in styles],
@@ -209,21 +216,20 @@ def tree_spec(
         }
     )
     notes = s.notes[phase.note]
+    named = [place for place, text in enumerate(s.label) if text]
     traces.append(
         {
             "type": "scatter",
             "mode": "text",
-            "x": [x + MARKER_GAP for x in xs],
-            "y": ys,
-            "text": [
-                dressed(s.label[i], notes[i]) if letter != "-" else "" for i, letter in enumerate(letters)
-            ],
+            "x": [xs[i] + MARKER_GAP for i in named],
+            "y": [ys[i] for i in named],
+            "text": [dressed(s.label[i], notes[i] if letters[i] != "-" else "") for i in named],
             "textposition": "middle right",
             "textfont": {
                 "family": theme.MONO,
                 "size": theme.LABEL_PX,
-                "color": [theme.color(st["text"], look) for st in styles],
-                "weight": [700 if letter in theme.BOLD_STATES else 400 for letter in letters],
+                "color": [theme.color(styles[i]["text"], look) for i in named],
+                "weight": [700 if letters[i] in theme.BOLD_STATES else 400 for i in named],
             },
             "hoverinfo": "skip",
             "meta": "labels",
@@ -231,20 +237,20 @@ def tree_spec(
     )
     axis = {"visible": False, "showgrid": False, "zeroline": False, "fixedrange": False}
     return {
-            "data": traces,
-            "layout": {
-                "template": theme.template(look),
-                "width": s.layout.width,
-                "height": s.layout.height,
-                "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-                "xaxis": {**axis, "range": [0, s.layout.width]},
-                "yaxis": {**axis, "range": [s.layout.height, 0]},
-                "showlegend": False,
-                "hovermode": "closest",
-                "dragmode": "pan",
-                "uirevision": "tree",
-            },
-        }
+        "data": traces,
+        "layout": {
+            "template": theme.template(look),
+            "width": s.layout.width,
+            "height": s.layout.height,
+            "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+            "xaxis": {**axis, "range": [0, s.layout.width]},
+            "yaxis": {**axis, "range": [s.layout.height, 0]},
+            "showlegend": False,
+            "hovermode": "closest",
+            "dragmode": "pan",
+            "uirevision": "tree",
+        },
+    }
 
 
 def hover(round: Round, point: int, full: str, language: str) -> str:

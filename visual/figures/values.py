@@ -1,4 +1,4 @@
-"""All drafted nodes by value, best first, with the top-m cut; above it the predicted accepted length beside the outcome.
+"""All drafted nodes by value, best first, with the top-m cut; above it the predicted length beside the outcome.
 
 If confidences are calibrated, 1 + the sum of the kept values is the expected number of tokens (design, rule 8).
 """
@@ -91,7 +91,10 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
             "meta": "flags",
         },
     ]
-    levels = [("predicted", 1, part, vermillion if n == 0 else blue, 1 - 0.13 * min(4, max(0, n - 1))) for n, part in enumerate(parts)]
+    levels = [
+        ("predicted", 1, part, vermillion if n == 0 else blue, 1 - 0.13 * min(4, max(0, n - 1)))
+        for n, part in enumerate(parts)
+    ]
     steps = [("happened", 0, 1.0, green if n else vermillion, 1.0) for n in range(outcome)]
     totals = [float(outcome), sum(parts)]
     for role, segments in (("predicted", levels), ("happened", steps)):
@@ -135,92 +138,98 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
     decades = list(range(math.ceil(floor), 1))
     bare = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
     return {
-            "data": traces,
-            "layout": {
-                "template": theme.template(look),
-                "margin": {"l": 84, "r": 14, "t": 4, "b": 40},
-                "barmode": "overlay",
-                "bargap": 0.18 if window < 140 else 0.05,
-                "xaxis": {
-                    "domain": [0, 1],
-                    "anchor": "y",
-                    "range": [0.3, window + 0.7],
-                    "showgrid": False,
-                    "title": {"text": say("values.axis_rank", language), "standoff": 6},
-                    "tickvals": ticks(drafted),
-                    "zeroline": False,
-                },
-                "yaxis": {
-                    "domain": [0, 0.74],
-                    "type": "log",
-                    "range": [floor, 0.12],
-                    "tickvals": [10.0**d for d in decades] if len(decades) > 1 else [0.1, 0.2, 0.5, 1],
-                    "ticktext": [f"{10.0**d:.10f}".rstrip("0").rstrip(".") for d in decades] if len(decades) > 1 else None,
-                    "title": {"text": say("values.axis_value", language), "standoff": 4},
-                    "fixedrange": True,
-                },
-                "xaxis2": {**bare, "domain": [0, 1], "anchor": "y2", "range": [0, max(totals) * 1.14], "showticklabels": False},
-                "yaxis2": {
-                    **bare,
-                    "domain": [0.8, 1],
-                    "anchor": "x2",
-                    "range": [-0.6, 1.6],
-                    "tickvals": [0, 1],
-                    "ticktext": names,
-                    "tickfont": {"size": 13},
-                },
-                "shapes": [
-                    {
-                        "type": "line",
-                        "x0": threshold,
-                        "x1": threshold,
-                        "y0": 0,
-                        "y1": 0.74,
-                        "yref": "paper",
-                        "line": {"color": vermillion, "width": 2, "dash": "dash"},
-                        "opacity": 1 if phase.cut else 0,
-                        "name": "cut",
-                    }
-                ],
-                "annotations": [
-                    {
-                        "x": threshold if kept < drafted else drafted,
-                        "y": 0.74,
-                        "yref": "paper",
-                        "xanchor": "left" if threshold < 0.6 * window else "right",
-                        "yanchor": "top",
-                        "xshift": 6 if threshold < 0.6 * window else -6,
-                        "showarrow": False,
-                        "text": cut_text,
-                        "font": {"size": 14, "color": theme.color("vermillion_ink", look)},
-                        "opacity": 1 if phase.cut else 0,
-                        "name": "cut",
-                    },
-                    *(
-                        [
-                            {
-                                "x": 1,
-                                "xref": "paper",
-                                "y": 0,
-                                "yref": "paper",
-                                "xanchor": "right",
-                                "yanchor": "bottom",
-                                "yshift": 4,
-                                "showarrow": False,
-                                "text": say("values.more", language, count=drafted - window),
-                                "font": {"size": 13, "color": faint},
-                                "name": "more",
-                            }
-                        ]
-                        if window < drafted
-                        else []
-                    ),
-                ],
-                "showlegend": False,
-                "dragmode": "pan",
-                "uirevision": "values",
+        "data": traces,
+        "layout": {
+            "template": theme.template(look),
+            "margin": {"l": 84, "r": 14, "t": 4, "b": 40},
+            "barmode": "overlay",
+            "bargap": 0.18 if window < 140 else 0.05,
+            "xaxis": {
+                "domain": [0, 1],
+                "anchor": "y",
+                "range": [0.3, window + 0.7],
+                "showgrid": False,
+                "title": {"text": say("values.axis_rank", language), "standoff": 6},
+                "tickvals": ticks(drafted),
+                "zeroline": False,
             },
-        }
+            "yaxis": {
+                "domain": [0, 0.74],
+                "type": "log",
+                "range": [floor, 0.12],
+                "tickvals": [10.0**d for d in decades] if len(decades) > 1 else [0.1, 0.2, 0.5, 1],
+                "ticktext": [f"{10.0**d:.10f}".rstrip("0").rstrip(".") for d in decades] if len(decades) > 1 else None,
+                "title": {"text": say("values.axis_value", language), "standoff": 4},
+                "fixedrange": True,
+            },
+            "xaxis2": {
+                **bare,
+                "domain": [0, 1],
+                "anchor": "y2",
+                "range": [0, max(totals) * 1.14],
+                "showticklabels": False,
+            },
+            "yaxis2": {
+                **bare,
+                "domain": [0.8, 1],
+                "anchor": "x2",
+                "range": [-0.6, 1.6],
+                "tickvals": [0, 1],
+                "ticktext": names,
+                "tickfont": {"size": 13},
+            },
+            "shapes": [
+                {
+                    "type": "line",
+                    "x0": threshold,
+                    "x1": threshold,
+                    "y0": 0,
+                    "y1": 0.74,
+                    "yref": "paper",
+                    "line": {"color": vermillion, "width": 2, "dash": "dash"},
+                    "opacity": 1 if phase.cut else 0,
+                    "name": "cut",
+                }
+            ],
+            "annotations": [
+                {
+                    "x": threshold if kept < drafted else drafted,
+                    "y": 0.74,
+                    "yref": "paper",
+                    "xanchor": "left" if threshold < 0.6 * window else "right",
+                    "yanchor": "top",
+                    "xshift": 6 if threshold < 0.6 * window else -6,
+                    "showarrow": False,
+                    "text": cut_text,
+                    "font": {"size": 14, "color": theme.color("vermillion_ink", look)},
+                    "opacity": 1 if phase.cut else 0,
+                    "name": "cut",
+                },
+                *(
+                    [
+                        {
+                            "x": 1,
+                            "xref": "paper",
+                            "y": 0,
+                            "yref": "paper",
+                            "xanchor": "right",
+                            "yanchor": "bottom",
+                            "yshift": 4,
+                            "showarrow": False,
+                            "text": say("values.more", language, count=drafted - window),
+                            "font": {"size": 13, "color": faint},
+                            "name": "more",
+                        }
+                    ]
+                    if window < drafted
+                    else []
+                ),
+            ],
+            "showlegend": False,
+            "dragmode": "pan",
+            "uirevision": "values",
+        },
+    }
 
 
 def ticks(drafted: int) -> list[int]:

@@ -49,11 +49,11 @@ class TreeFigure {
     const room = { width: this.panel.clientWidth, height: this.panel.clientHeight };
     let scale = view.lecture ? CONFIG.lecture_scale : 1;
     if (view.fit) scale = Math.min(scale, room.height / scene.height, room.width / scene.width);
-    const extra = Math.max(0, Math.min(90, (room.width / scale - scene.width) / Math.max(1, scene.levels)));
+    const extra = Math.max(-12, Math.min(90 / scale, (room.width / scale - scene.width) / Math.max(1, scene.levels)));
     const width = Math.max(scene.width + extra * scene.levels, room.width / scale);
     const height = Math.max(scene.height, room.height / scale);
     const above = (height - scene.height) / 2;
-    return { scale, extra, width, height, range: { x: [0, width], y: [height - above, -above] } };
+    return { scale, dot: Math.max(scale, 0.55), labelled: scale > 0.45, extra, width, height, range: { x: [0, width], y: [height - above, -above] } };
   }
 
   draw(round, phase, view) {
@@ -77,8 +77,9 @@ class TreeFigure {
       }
     }
     const notes = scene.notes[phase.note];
+    const named = m.labelled ? scene.points.map((point, i) => i).filter(i => scene.label[i]) : [];
     const noteStyle = `font-size:${CONFIG.note_px * m.scale}px;font-weight:400;fill-opacity:0.68`;
-    const chips = scene.chips.filter(([, , , , , children]) => children.some(child => phase.nodes[child] !== '-'));
+    const chips = !m.labelled ? [] : scene.chips.filter(([, , , , , children]) => children.some(child => phase.nodes[child] !== '-'));
     const fill = {
       halo: () => ({
         x: lit.slice(0, 1).map(point => x[at.get(point)]), y: lit.slice(0, 1).map(point => scene.y[at.get(point)]),
@@ -93,18 +94,18 @@ class TreeFigure {
       nodes: () => ({
         x, y: scene.y,
         marker: {
-          size: scene.size.map(size => size * m.scale), symbol: styles.map(style => style.symbol), opacity: styles.map(style => style.opacity),
+          size: scene.size.map(size => size * m.dot), symbol: styles.map(style => style.symbol), opacity: styles.map(style => style.opacity),
           color: styles.map(style => shade(style.fill, look)),
           line: { color: styles.map(style => shade(style.line, look)), width: styles.map(style => style.width * m.scale) },
         },
       }),
+      // A text that was empty once loses its element and is not drawn again: hidden labels are transparent instead.
       labels: () => ({
-        x: x.map(value => value + CONFIG.label_gap), y: scene.y,
-        text: scene.label.map((label, i) => states[i] === '-' || !label ? ''
-          : notes[i] ? `${label} <span style="${noteStyle}">${notes[i].replace('<', '&lt;')}</span>` : label),
+        x: named.map(i => x[i] + CONFIG.label_gap), y: named.map(i => scene.y[i]),
+        text: named.map(i => notes[i] && states[i] !== '-' ? `${scene.label[i]} <span style="${noteStyle}">${notes[i].replace('<', '&lt;')}</span>` : scene.label[i]),
         textfont: {
-          family: CONFIG.mono, size: CONFIG.label_px * m.scale, color: styles.map(style => shade(style.text, look)),
-          weight: states.map(state => CONFIG.bold.includes(state) ? 700 : 400),
+          family: CONFIG.mono, size: CONFIG.label_px * m.scale, color: named.map(i => shade(styles[i].text, look)),
+          weight: named.map(i => CONFIG.bold.includes(states[i]) ? 700 : 400),
         },
       }),
     };
@@ -112,7 +113,7 @@ class TreeFigure {
       const trace = recoloured(base, look);
       if (base.meta.startsWith('edge:')) {
         const line = lines[base.meta.slice(5)] || { x: [], y: [] };
-        return { ...trace, ...line, line: { ...trace.line, width: trace.line.width * m.scale } };
+        return { ...trace, ...line, line: { ...trace.line, width: trace.line.width * m.dot } };
       }
       return { ...trace, ...fill[base.meta]() };
     });
@@ -125,6 +126,8 @@ class TreeFigure {
       yaxis: { ...round.tree.figure.layout.yaxis, range: [...range.y] },
     };
     this.drawn = { scene, m, x, states, at, range, width: layout.width, height: layout.height, chips, round };
+    this.div.style.width = `${layout.width}px`;  // at once, so that scrolling to a place can follow
+    this.div.style.height = `${layout.height}px`;
     Plotly.react(this.div, data, layout, PLOT_CONFIG);
     this.bind();
   }

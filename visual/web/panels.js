@@ -55,11 +55,12 @@ function swatch(style) {
 
 const LEGEND = { n: 'new', x: 'fed', d: 'drafted', k: 'kept', p: 'pruned', v: 'visited', a: 'accepted', c: 'cut', r: 'rejected' };
 
-function legend(round, phase) {
+function legend(round, phase, all) {
   const items = [['o', 'root']];
-  for (const [state, name] of Object.entries(LEGEND)) if (phase.nodes.includes(state)) items.push([state, name]);
+  for (const [state, name] of Object.entries(LEGEND)) if (phase.nodes.includes(state) && (state !== 'p' || all)) items.push([state, name]);
   if (phase.bonus) items.push(['b', 'bonus']);
   const spans = items.map(([state, name]) => el('span', { class: 'ep-key' }, swatch(CONFIG.nodes[state]), el('span', { text: say(`legend.${name}`) })));
+  if (!all && round.tree.chips.length) spans.push(el('span', { class: 'ep-key' }, el('span', { class: 'ep-more', text: '+9' }), el('span', { text: say(phase.cut ? 'legend.chip_pruned' : 'legend.chip') })));
   if (phase.nodes) spans.push(el('span', { class: 'ep-key ep-key-note', text: say(`legend.note.${phase.note}`) }));
   return spans;
 }
@@ -132,7 +133,7 @@ function inspector(round, point, choose) {
   if (check) {
     const table = el('div', { class: 'ep-top' });
     for (const [token, probability] of check.top) {
-      const bar = el('span', { class: 'ep-bar' });
+      const bar = el('span', { class: 'ep-share-bar' });
       bar.style.setProperty('--part', Math.max(0.004, Math.min(1, probability)));
       table.append(el('span', { class: token === check.drawn ? 'ep-name ep-drawn' : 'ep-name' }, chip(labelOf(round, token), token === check.drawn ? (check.child === null ? 'bonus' : 'agreed') : 'token')), bar, el('span', { class: 'ep-share', text: number(probability) }));
     }

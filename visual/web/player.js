@@ -51,13 +51,13 @@ class Player {
     p.header = el('header', { class: 'ep-header' },
       el('div', { class: 'ep-heading' }, this.button('previous', 'transport.previous_round', go(() => this.cursor.jump(-1))), p.title,
         this.button('next', 'transport.next_round', go(() => this.cursor.jump(1))), p.outcome, p.facts, p.live),
-      el('div', { class: 'ep-tools' }, p.all, p.fit, p.lecture, p.theme, p.export, this.button('help', 'tool.help', () => this.help(), document.createTextNode('?'))));
+      el('div', { class: 'ep-tools' }, p.lecture, p.theme, p.export, this.button('question', 'tool.help', () => this.help(), document.createTextNode('?'))));
     p.tree = el('div', { class: 'ep-plot' });
     p.treePanel = el('div', { class: 'ep-tree', role: 'img' }, p.tree);
     p.empty = el('div', { class: 'ep-empty' }, el('p', { text: say('empty.tree') }), el('p', { class: 'ep-muted', text: say('empty.hint') }));
     p.legend = el('div', { class: 'ep-legend' });
     p.outline = el('div', { class: 'ep-outline-box' });
-    p.zoom = el('div', { class: 'ep-zoom' },
+    p.zoom = el('div', { class: 'ep-zoom' }, p.all, p.fit,
       this.button('plus', 'tool.zoom_in', () => this.zoom(1.25)), this.button('minus', 'tool.zoom_out', () => this.zoom(0.8)),
       this.button('reset', 'tool.reset_zoom', () => { this.tree.resetZoom(); this.show(); }));
     p.strip = el('div', { class: 'ep-strip', 'aria-hidden': 'true' });
@@ -79,17 +79,18 @@ class Player {
     p.maskSize = el('span', { class: 'ep-muted' });
     p.values = el('div', { class: 'ep-plot ep-values' });
     p.inspector = el('div', { class: 'ep-inspector' });
+    p.maskSoon = el('p', { class: 'ep-hint ep-soon', text: say('empty.mask_soon') });
     p.maskEmpty = el('p', { class: 'ep-hint', text: say('empty.mask') });
     p.valuesEmpty = el('p', { class: 'ep-hint', text: say('empty.values') });
     const panel = (name, head, ...body) => el('section', { class: `ep-panel ep-panel-${name}` }, head, ...body);
     p.lower = el('div', { class: 'ep-lower' },
-      panel('mask', el('h3', {}, say('panel.mask') + ' ', p.maskSize), p.mask, p.maskEmpty),
+      panel('mask', el('h3', {}, say('panel.mask') + ' ', p.maskSize), p.mask, p.maskSoon, p.maskEmpty),
       panel('values', el('h3', { text: say('panel.values') }), p.values, p.valuesEmpty),
       panel('inspector', null, p.inspector));
     p.tooltip = el('div', { class: 'ep-tooltip', role: 'tooltip', hidden: true });
     p.help = this.helpDialog();
     this.root.classList.add('eagle-player');
-    this.root.replaceChildren(p.header, el('section', { class: 'ep-panel ep-panel-tree' }, p.legend, p.treePanel, p.empty, p.zoom, p.outline), p.transport, p.narration, p.lower, p.tooltip, p.help);
+    this.root.replaceChildren(p.header, el('section', { class: 'ep-panel ep-panel-tree' }, el('div', { class: 'ep-bar' }, p.legend, p.zoom), p.treePanel, p.empty, p.outline), p.transport, p.narration, p.lower, p.tooltip, p.help);
   }
 
   exportMenu() {
@@ -227,14 +228,15 @@ class Player {
     if (this.view.selected !== null && !(this.view.selected < round.nodes.token.length && (this.view.selected !== BONUS || round.bonus !== null))) this.view.selected = null;
     p.title.textContent = say(store.live ? 'heading.so_far' : 'heading.round', { round: cursor.round + 1, rounds: store.count });
     p.outcome.textContent = round.heading.outcome;
+    p.outcome.dataset.none = round.accepted === 0;
     p.facts.textContent = [round.heading.facts, round.heading.finish].filter(Boolean).join(' · ');
-    p.legend.replaceChildren(...legend(round, phase));
+    p.legend.replaceChildren(...legend(round, phase, this.view.all && round.all));
     if (!round.recorded && round.drafted) p.legend.append(el('span', { class: 'ep-key', text: say('empty.unrecorded', { drafted: round.drafted }) }));
     p.narration.replaceChildren(...narration(phase.say));
     const newRound = this.shownRound !== round;
     if (newRound) {
       if (this.shownRound) this.view.selected = null;
-      p.phases.replaceChildren(...round.phases.map((step, i) => el('button', { type: 'button', class: 'ep-phase', 'data-phase': step.name, text: step.label,
+      p.phases.replaceChildren(...round.phases.map((step, i) => el('button', { type: 'button', class: 'ep-phase', 'data-phase': step.name, text: step.short, title: step.label, 'aria-label': step.label,
         onclick: () => { this.stop(); this.cursor.phase = i; this.follow = this.cursor.atEnd; this.show(true); } })));
       p.outline.replaceChildren(outline(round, (point, quiet) => this.choose(point, quiet)));
     }
@@ -244,8 +246,10 @@ class Player {
     });
     p.maskSize.textContent = round.mask ? say('panel.mask_size', { rows: round.mask.parents.length }) : '';
     for (const name of ['mask', 'values']) { p[name].hidden = !round[name]; p[`${name}Empty`].hidden = Boolean(round[name]); }
+    p.maskSoon.hidden = !round.mask || phase.rows[0] !== '-';
     p.treePanel.setAttribute('aria-label', `${p.title.textContent}, ${round.heading.outcome}`);
-    p.inspector.replaceChildren(...inspector(round, this.view.selected, point => this.choose(point)));
+    const nothing = this.view.selected === null;
+    p.inspector.replaceChildren(...inspector(round, nothing ? ROOT : this.view.selected, point => this.choose(point)), ...(nothing && round.recorded ? inspector(null, null) : []));
     this.shownRound = round;
     this.draw();
     if (newRound || smooth || this.lastPhase !== phase) this.tree.reveal(phase, smooth && !newRound);
