@@ -162,7 +162,7 @@ def edge(
     x1, y1 = layout.x[child] - 5, layout.y[child]
     if abs(y1 - y0) < 0.05:
         return [round_(x0), round_(x1)], [y0, y1], [left, left + 1]
-    samples = samples or min(20, 8 + int(abs(y1 - y0) / 16))
+    samples = samples or min(20, 12 + int(abs(y1 - y0) / 24))
     xs, ys, us = [round_(x0)], [y0], [left]
     for k in range(samples + 1):
         t = k / samples

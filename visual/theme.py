@@ -6,8 +6,8 @@ Knows nothing of rounds: a state is a letter here. What a letter means is decide
 from __future__ import annotations
 
 LABEL_PX = 14
-NOTE_PX = 12
-LECTURE_SCALE = 18.5 / 14
+NOTE_PX = 13
+LECTURE_SCALE = 1.39
 """Lecture mode scales the whole tree: positions, markers and type alike, so one layout serves both."""
 
 SANS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif'
@@ -174,8 +174,8 @@ def template(theme: str) -> dict:
         "linecolor": palette["line"],
         "tickcolor": palette["line"],
         "zerolinecolor": palette["line"],
-        "tickfont": {"color": palette["muted"], "size": 13},
-        "title": {"font": {"color": palette["muted"], "size": 13}},
+        "tickfont": {"color": palette["muted"], "size": 14},
+        "title": {"font": {"color": palette["muted"], "size": 14}},
     }
     return {
         "layout": {
@@ -191,6 +191,6 @@ def template(theme: str) -> dict:
             },
             "xaxis": axis,
             "yaxis": axis,
-            "legend": {"font": {"color": palette["muted"], "size": 13}},
+            "legend": {"font": {"color": palette["muted"], "size": 14}},
         }
     }

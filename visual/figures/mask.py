@@ -112,7 +112,7 @@ def mask_spec(
                 **({} if labelled else {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}),
                 "tickvals": list(range(count)) if labelled else [0, *range(10, count, 10)],
                 "ticktext": names if labelled else ["0", *(str(s) for s in range(10, count, 10))],
-                "tickfont": {"family": theme.MONO, "size": 13 if labelled else 12},
+                "tickfont": {"family": theme.MONO, "size": 14 if labelled else 13},
             },
             "shapes": [
                 {
@@ -135,7 +135,7 @@ def mask_spec(
                     "yanchor": "bottom",
                     "showarrow": False,
                     "text": say("mask.prefix", language),
-                    "font": {"size": 13, "color": theme.color("muted", look)},
+                    "font": {"size": 14, "color": theme.color("muted", look)},
                 }
             ],
             "showlegend": False,

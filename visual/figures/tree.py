@@ -83,7 +83,7 @@ def scene(round: Round, tokens: Mapping[int, bytes], everything: bool = False) -
     for place, point in enumerate(points):
         if point in dots:
             continue
-        note = max(len(texts[place]) for texts in notes.values()) if point >= 0 else 0
+        note = max(len(texts[place]) for texts in notes.values()) if point != BONUS else 0
         text = labels.cells(label[place]) * cell + (NOTE_GAP + note * note_cell if note else 0)
         chip_at[point] = text + CHIP_GAP
         widths[point] = text + (CHIP_GAP + len(chip_text(chips[point])) * note_cell if point in chips else 0)

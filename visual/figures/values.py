@@ -176,7 +176,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
                 "range": [-0.6, 1.6],
                 "tickvals": [0, 1],
                 "ticktext": names,
-                "tickfont": {"size": 13},
+                "tickfont": {"size": 14},
             },
             "shapes": [
                 {
@@ -217,7 +217,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
                             "yshift": 4,
                             "showarrow": False,
                             "text": say("values.more", language, count=drafted - window),
-                            "font": {"size": 13, "color": faint},
+                            "font": {"size": 14, "color": faint},
                             "name": "more",
                         }
                     ]

@@ -13,7 +13,7 @@ Object.assign(Player.prototype, {
     p.speed.addEventListener('change', () => { this.speed = Number(p.speed.value); });
     this.onKey = event => this.key(event);
     document.addEventListener('keydown', this.onKey);
-    this.onGoto = event => { this.receive({ op: 'goto', run: this.store.run, show: event.detail }); };
+    this.onGoto = event => { if ((event.detail.run ?? this.store.run) === this.store.run) this.receive({ op: 'goto', run: this.store.run, show: event.detail }); };
     document.addEventListener('eagle:goto', this.onGoto);
     const look = new MutationObserver(() => {
       const before = `${this.view.look}${this.view.lecture}`;
@@ -45,6 +45,9 @@ Object.assign(Player.prototype, {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.root.offsetParent) return;
     if (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
     if (target.closest && target.closest('[role=slider], [role=tablist], [role=listbox], [role=menu]')) return;
+    // Of several players on a page the one with the focus listens, else the first that is seen.
+    const seen = [...document.querySelectorAll('.eagle-player')].filter(root => root.offsetParent);
+    if ((seen.find(root => root.contains(document.activeElement)) || seen[0]) !== this.root) return;
     if (this.parts.help.open && event.key !== '?') return;
     const move = action => { this.stop(); action(); this.follow = this.cursor.atEnd; this.show(true); };
     if (event.key === ' ') {

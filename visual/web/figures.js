@@ -20,6 +20,24 @@ function recoloured(value, look) {
   return value;
 }
 
+// Lecture mode: every size that belongs to a font grows. The tree scales as a whole and needs none of this.
+function enlarged(value, factor, font = false) {
+  if (Array.isArray(value)) return value.map(item => enlarged(item, factor));
+  if (!value || typeof value !== 'object' || factor === 1) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key,
+    font && key === 'size' ? item * factor : enlarged(item, factor, key.toLowerCase().endsWith('font'))]));
+}
+
+// A figure beside the tree: its parts in the palette and type size in use.
+function dressed(figure, view, div) {
+  const factor = view.lecture ? CONFIG.lecture_scale : 1;
+  const base = enlarged(recoloured(figure, view.look), factor);
+  const { l, r, t, b } = base.layout.margin;
+  base.layout = { ...base.layout, template: enlarged(CONFIG.templates[view.look], factor), hovermode: false, width: div.clientWidth, height: div.clientHeight,
+    margin: { l: l * factor, r: r * factor, t: t * factor, b: b * factor } };
+  return base;
+}
+
 function edgeSlot(state, value) {
   const slot = CONFIG.edge_states[state];
   if (slot !== 'quiet' && slot !== 'new') return slot;
@@ -147,14 +165,14 @@ class TreeFigure {
     if (!this.drawn) return;
     const { range, width, height } = this.drawn;
     const about = ([low, high], part) => { const c = low + (high - low) * part; return [c + (low - c) / factor, c + (high - c) / factor]; };
-    this.zoom = { x: about(range.x, px / width), y: about(range.y, py / height) };
+    this.zoom = { x: about(range.x, px / width), y: about(range.y, 1 - py / height) };
   }
 
   resetZoom() { this.zoom = null; this.resets += 1; }
 
   toPixels(unitX, unitY) {
     const { range, width, height } = this.drawn;
-    return [(unitX - range.x[0]) / (range.x[1] - range.x[0]) * width, (unitY - range.y[0]) / (range.y[1] - range.y[0]) * height];
+    return [(unitX - range.x[0]) / (range.x[1] - range.x[0]) * width, (unitY - range.y[1]) / (range.y[0] - range.y[1]) * height];
   }
 
   // What lies under a pixel of the figure: {node}, {chip: parent} or null.
@@ -209,9 +227,9 @@ class MaskFigure {
       for (const column of columns) line[column] = state === 'm' && row !== slot && column === row ? CONFIG.cells.indexOf('s') : code;
       return line;
     });
-    const base = recoloured(round.mask.figure, view.look);
+    const base = dressed(round.mask.figure, view, this.div);
     const trace = { ...base.data[0], z, colorscale: CONFIG.colorscales[view.look] };
-    const layout = { ...base.layout, template: CONFIG.templates[view.look], hovermode: false, width: this.div.clientWidth, height: this.div.clientHeight };
+    const layout = { ...base.layout };
     layout.shapes = base.layout.shapes.map(shape => ({ ...shape, opacity: phase.rows[0] === '-' ? 0.35 : 1 }));
     if (slot !== null && slot !== undefined) {
       layout.shapes = [...layout.shapes, { type: 'rect', x0: layout.xaxis.range[0] + 0.2, x1: parents.length - 0.5, y0: slot - 0.5, y1: slot + 0.5, line: { color: shade('ink', view.look), width: 1 } }];
@@ -236,7 +254,7 @@ class ValuesFigure {
   draw(round, phase, view) {
     if (!round.values || !this.div.clientWidth) return;
     const order = round.nodes.order, look = view.look;
-    const base = recoloured(round.values.figure, look);
+    const base = dressed(round.values.figure, view, this.div);
     const heights = order.map(node => Math.max(round.values.floor, round.nodes.value[node]));
     const states = order.map(node => phase.nodes[node]);
     const flags = states.map((state, place) => CONFIG.flagged.includes(state) ? place : -1).filter(place => place >= 0);
@@ -248,9 +266,9 @@ class ValuesFigure {
       }
       if (trace.meta === 'flags') return { ...trace, x: flags.map(place => place + 1), y: flags.map(place => heights[place] * 1.35) };
       const seen = trace.meta === 'predicted' ? phase.cut : phase.outcome;
-      return { ...trace, opacity: seen ? 1 : 0.12, textfont: { ...(trace.textfont || {}), color: seen ? shade('ink', look) : 'rgba(0,0,0,0)' } };
+      return { ...trace, opacity: seen ? 1 : 0, textfont: { ...(trace.textfont || {}), color: seen ? shade('ink', look) : 'rgba(0,0,0,0)' } };
     });
-    const layout = { ...base.layout, template: CONFIG.templates[look], hovermode: false, width: this.div.clientWidth, height: this.div.clientHeight };
+    const layout = { ...base.layout };
     const cut = item => item.name === 'cut' ? { ...item, opacity: phase.cut ? 1 : 0 } : item;
     layout.shapes = base.layout.shapes.map(cut);
     layout.annotations = base.layout.annotations.map(cut);

@@ -182,6 +182,7 @@ class Player {
     this.view.selected = point === undefined ? null : point;
     this.show();
     if (point !== null && point !== undefined && this.round) {
+      this.tree.reveal({ focus: [point] }, true);
       const token = tokenOf(this.round, point);
       if (!quiet || this.reported !== `${this.cursor.round}:${point}`) this.emit('node_click', { run: this.store.run, round: this.cursor.round, node: point, token });
       this.reported = `${this.cursor.round}:${point}`;
