@@ -66,7 +66,7 @@ NODE_COLUMNS = ("token", "parent", "depth", "confidence", "value", "expanded", "
 
 @dataclass(frozen=True)
 class Round:
-    """One draft-and-verify cycle. Node columns are in pool order and of equal length; all are empty if none was drafted.
+    """One draft-and-verify cycle. Node columns are in pool order and equally long; all are empty if none was drafted.
 
     index: 0-based. prefix_length: committed ids before the root, prompt included; the root's position.
     drafted, kept: how many nodes were drafted and verified, also where the columns were not recorded.
@@ -198,3 +198,13 @@ class Trace:
     @property
     def finish(self) -> Finish | None:
         return self.rounds[-1].finish if self.rounds else None
+
+    def used_ids(self) -> set[int]:
+        """Every token id that occurs in it."""
+        used = {*self.prompt_ids}
+        for r in self.rounds:
+            used.update(r.token, r.committed, (r.root,), (check.drawn for check in r.checks))
+            used.update(*(check.top_tokens for check in r.checks))
+            if r.bonus is not None:
+                used.add(r.bonus)
+        return used

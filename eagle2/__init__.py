@@ -1,0 +1,31 @@
+"""EAGLE-2: lossless speculative decoding with context-aware dynamic draft trees.
+
+    engine = eagle2.load()
+    ids = engine.encode_chat([{"role": "user", "content": "Hi"}])
+    for round in engine.rounds(ids, shape=eagle2.TreeShape(top_k=8, depth=5, max_nodes=16)):
+        print(round.committed)
+
+Importing this package loads no torch; the engine comes in with the first use of `load` or `Engine`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_HOMES = {
+    "load": "eagle2.loading",
+    "Engine": "eagle2.engine",
+    "TreeShape": "eagle2.config",
+    "Sampling": "eagle2.config",
+    "Round": "eagle2.trace",
+    "Trace": "eagle2.trace",
+    "Settings": "eagle2.trace",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'eagle2' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

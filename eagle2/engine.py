@@ -1,0 +1,294 @@
+"""The loop: prefill, grow, keep, verify, walk, commit; one `Round` per step. Knows token ids only, no text.
+
+`Engine.rounds` is a generator: stepping, pausing and abandoning a run cost nothing. The lock is held while a round is
+worked out, never between rounds; caches of runs that others have pushed out are made again from their committed ids.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from eagle2 import record as recorder
+from eagle2 import text, tree
+from eagle2.config import Sampling, TreeShape, check_integer
+from eagle2.draft import Draft, Drafter
+from eagle2.live import Clock, LiveCaches
+from eagle2.plain import Output, StopRule, decode
+from eagle2.policy import Policy, make_policy
+from eagle2.sampling import drawer
+from eagle2.target import Target, TargetCache
+from eagle2.trace import Pair, Round, Settings, Trace
+from eagle2.verify import walk
+
+LIVE_RUNS = 4
+"""Runs whose caches are kept at once."""
+
+
+@dataclass
+class Caches:
+    """A run's tensors. fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them."""
+
+    target: TargetCache
+    draft: Draft | None
+    fresh: tuple[Tensor, Tensor]
+
+
+@dataclass(eq=False)
+class Run:
+    """What one run was asked for and has committed. Its caches live in the engine, where they may be dropped."""
+
+    prompt: list[int]
+    sampling: Sampling
+    policy: Policy | None
+    output: Output
+    record: bool
+    index: int = 0
+
+    @property
+    def ids(self) -> list[int]:
+        return self.prompt + self.output.new
+
+
+class Engine:
+    """A target, a drafter and, if there is one, the tokenizer of the pair."""
+
+    def __init__(
+        self,
+        target: Target,
+        drafter: Drafter | None = None,
+        tokenizer: object | None = None,
+        pair: Pair | None = None,
+        live_runs: int = LIVE_RUNS,
+    ) -> None:
+        self.target = target
+        self.drafter = drafter
+        self.tokenizer = tokenizer
+        self.pair = pair or Pair(
+            target="unnamed", device=str(target.device), dtype=str(target.dtype).removeprefix("torch.")
+        )
+        self._lock = threading.Lock()
+        self._live = LiveCaches(live_runs)
+
+    def encode_chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Prompt ids of a conversation ({"role", "content"} turns) under the model's chat template."""
+        return text.encode_chat(self.tokenizer, messages)
+
+    def rounds(
+        self,
+        ids: Sequence[int],
+        shape: TreeShape | None = None,
+        sampling: Sampling | None = None,
+        max_new_tokens: int = 64,
+        policy: str | Sequence[Sequence[int]] = "eagle2",
+        stop: StopRule | None = None,
+        record: bool = True,
+    ) -> Iterator[Round]:
+        """Generate after `ids`, one round per `next()`; all rounds' `committed` together equal `plain`.
+
+        policy: a method's name, or a static tree as paths of child ranks. stop: see `StopRule`. record: fill in nodes
+        and checks; without it rounds hold ids, counts and times only. Everything is checked at the call: raises
+        TypeError or ValueError in one sentence.
+        """
+        chosen = self.policy(policy, shape)
+        run = self._run(ids, sampling, max_new_tokens, stop, chosen, record)
+        return self._iterate(run)
+
+    def plain(
+        self,
+        ids: Sequence[int],
+        sampling: Sampling | None = None,
+        max_new_tokens: int = 64,
+        stop: StopRule | None = None,
+    ) -> list[int]:
+        """The ids the target alone adds to `ids`, one pass a token: the baseline and the oracle."""
+        run = self._run(ids, sampling, max_new_tokens, stop, None, False)
+        with self._lock:
+            return decode(self.target, run.prompt, run.sampling, run.output)
+
+    def policy(self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None) -> Policy | None:
+        """The policy as it will act: its `shape` holds the effective values. None for "plain"."""
+        _check_type("shape", shape, TreeShape)
+        made = make_policy(
+            policy, shape or TreeShape(), self.drafter.vocabulary if self.drafter else self.target.vocab_size
+        )
+        if made is not None and self.drafter is None:
+            raise ValueError(
+                f"policy {made.name!r} needs a draft model and none is loaded; give a head, or use 'plain'"
+            )
+        return made
+
+    def trace(
+        self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
+    ) -> Trace:
+        """The whole run as a record that needs neither models nor tokenizer to be read."""
+        policy = self.policy(settings.paths or settings.policy, settings.shape)
+        trace = Trace(
+            prompt_ids=tuple(ids),
+            settings=settings,
+            effective=policy.shape if policy else None,
+            pair=self.pair,
+            tokens={},
+            rounds=tuple(rounds),
+            messages=tuple((turn["role"], turn["content"]) for turn in messages),
+        )
+        spell = text.speller(self.tokenizer)
+        trace.tokens.update((token, spell(token)) for token in sorted(trace.used_ids()))
+        return trace
+
+    def _run(
+        self,
+        ids: Sequence[int],
+        sampling: Sampling | None,
+        max_new_tokens: int,
+        stop: StopRule | None,
+        policy: Policy | None,
+        record: bool,
+    ) -> Run:
+        prompt = check_ids(ids, self.target.vocab_size, self.target.context_limit)
+        _check_type("sampling", sampling, Sampling)
+        check_integer("max_new_tokens", max_new_tokens, 1)
+        if stop is not None and not callable(stop):
+            raise TypeError(f"stop must be a function of the new ids, or None, not {stop!r}")
+        room = min(max_new_tokens, self.target.context_limit - len(prompt))
+        output = Output(room, self.target.end_ids, stop)
+        return Run(prompt, sampling or Sampling(), policy, output, record)
+
+    def _iterate(self, run: Run) -> Iterator[Round]:
+        try:
+            while run.output.finish is None:
+                with self._lock:
+                    result = self._step(run)
+                yield result
+        finally:
+            self._live.drop(run)
+
+    @torch.inference_mode()
+    def _step(self, run: Run) -> Round:
+        """One round, numbered as in design and paper: prefill if need be, grow and keep, verify, walk, commit."""
+        clock = Clock(self.target.device)
+        caches = self._live.get(run) or self._prefill(run)
+        root = int(caches.fresh[0][-1])
+        clock.lap("prefill")
+        if run.output.finish is not None:  # the token drawn from the prefill has ended the run
+            return self._finished_by_prefill(run, root, clock)
+
+        committed = len(run.ids)  # the root included; the caches hold one token less
+        if caches.draft is not None:
+            caches.draft.extend(*caches.fresh)
+        depth = min(run.policy.shape.depth, self.target.depth_limit(committed)) if run.policy else 0
+        pool = caches.draft.grow(run.policy, depth) if depth else tree.Pool.empty(self.target.device)
+        kept = run.policy.keep(pool) if depth else pool.parent
+        flat = tree.flatten(pool, kept.to(pool.parent.device))
+        clock.lap("draft")
+
+        logits, features = self._verify(caches.target, root, flat, committed - 1)
+        draw_at = drawer(logits, run.sampling, [committed + depth for depth in flat.depth.tolist()])
+        verdict = walk(flat.token.tolist(), flat.parent.tolist(), draw_at)
+        clock.lap("verify")
+
+        run.output.admit(verdict.tokens)
+        if run.output.finish is None:
+            slots = torch.tensor([0, *verdict.slots], device=self.target.device)
+            self.target.commit(caches.target, slots)
+            caches.fresh = (torch.tensor(verdict.tokens, device=features.device), features[slots.to(features.device)])
+            self._live.put(run, caches)
+        else:
+            self._live.drop(run)
+
+        first = run.index == 0
+        new = run.output.take()
+        accepted = tuple(flat.index[[slot - 1 for slot in verdict.slots]].tolist()) if verdict.slots else ()
+        columns = {}
+        if run.record:
+            fates = recorder.path_fates(accepted, len(new) - first)
+            columns = recorder.node_columns(pool, flat, logits, fates)
+            columns["checks"] = recorder.checks(verdict, accepted, logits)
+        run.index += 1
+        clock.lap("rest")
+        return Round(
+            index=run.index - 1,
+            prefix_length=committed - 1,
+            root=root,
+            accepted=accepted,
+            bonus=verdict.tokens[-1],
+            committed=new,
+            finish=run.output.finish,
+            drafted=len(pool),
+            kept=len(kept),
+            **columns,
+            **clock.spent_ms,
+        )
+
+    def _prefill(self, run: Run) -> Caches:
+        """Caches of all committed tokens but the last; a new run also draws its first token here."""
+        cache = self.target.begin()
+        features, logits = self.target.extend(cache, run.prompt)
+        if run.index == 0:
+            token = drawer(logits[None], run.sampling, [cache.length])(0).token
+            run.output.admit([token])
+            following = [*run.prompt[1:], token]
+        else:
+            following = run.ids[1:]
+            if len(run.output.new) > 1:
+                features = torch.cat([features, self.target.extend(cache, run.output.new[:-1])[0]])
+        draft = self.drafter.begin() if run.policy else None
+        return Caches(cache, draft, (torch.tensor(following, device=features.device), features))
+
+    def _verify(self, cache: TargetCache, root: int, flat: tree.Flat, root_position: int) -> tuple[Tensor, Tensor]:
+        device = self.target.device
+        tokens = torch.cat([torch.tensor([root], device=device), flat.token.to(device)])
+        try:
+            return self.target.verify(cache, tokens, flat.positions(root_position).to(device), flat.visible.to(device))
+        except torch.OutOfMemoryError as error:
+            self._live.clear()
+            raise MemoryError(
+                f"verifying {len(tokens) - 1} nodes after {cache.length} tokens ran out of memory on {device}; "
+                "lower max_nodes, shorten the conversation, or free the device"
+            ) from error
+
+    def _finished_by_prefill(self, run: Run, root: int, clock: Clock) -> Round:
+        run.index += 1
+        return Round(
+            index=0,
+            prefix_length=len(run.prompt),
+            root=root,
+            accepted=(),
+            bonus=None,
+            committed=run.output.take(),
+            finish=run.output.finish,
+            **clock.spent_ms,
+        )
+
+
+def check_ids(ids: Sequence[int], vocabulary: int, context_limit: int) -> list[int]:
+    """The prompt as a list of ints. Raises TypeError or ValueError in one sentence, before any forward pass."""
+    if isinstance(ids, str | bytes) or not hasattr(ids, "__len__"):
+        raise TypeError(
+            f"ids must be a list of token ids, not {type(ids).__name__}; encode text with encode_chat first"
+        )
+    if not len(ids):
+        raise ValueError("the prompt is empty; give at least one token id")
+    if len(ids) >= context_limit:
+        raise ValueError(
+            f"the prompt has {len(ids)} tokens and the model's context holds {context_limit}, new tokens included; "
+            f"shorten it to {context_limit - 1} tokens or fewer"
+        )
+    prompt = []
+    for place, token in enumerate(ids):
+        if isinstance(token, bool | float | str) or not hasattr(token, "__index__"):
+            raise TypeError(f"id {place} of the prompt is {token!r}; it must be an integer")
+        prompt.append(operator.index(token))
+        if not 0 <= prompt[-1] < vocabulary:
+            raise ValueError(f"id {place} of the prompt is {token}; the vocabulary has ids 0 to {vocabulary - 1}")
+    return prompt
+
+
+def _check_type(name: str, value: object, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, not {value!r}")

@@ -1,0 +1,182 @@
+"""Which draft tokens a tree has: EAGLE-2's dynamic trees, its ablations, EAGLE's static tree, a chain.
+
+A policy answers two questions over a `Pool` and knows no model: which nodes to expand next (paper, section 4.1), and
+which of all drafted nodes to keep (section 4.2). It never touches verification, so none can change the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from eagle2.config import TreeShape, check_integer
+from eagle2.tree import Pool, best
+
+_EAGLE_TREE = """
+    0 1 2 3
+    00 01 02 10 11 20 21 30
+    000 001 002 010 011 020 021 100
+    0000 0001 0002
+    00000 00001
+"""
+EAGLE_PATHS = tuple(tuple(map(int, path)) for path in _EAGLE_TREE.split())
+"""EAGLE-1's static tree as child ranks from the root: 25 nodes, 4/8/8/3/2 over five levels."""
+
+
+class Policy(Protocol):
+    """How a tree is grown and cut. `shape` is what it can reach at most, after clamping."""
+
+    name: str
+    shape: TreeShape
+
+    def width(self, depth: int) -> int:
+        """How many children an expanded node gets in level `depth` (1-based), at most."""
+
+    def expand(self, pool: Pool) -> Tensor:
+        """Pool indices of the newest level's nodes to feed to the drafter, in the order of expansion."""
+
+    def children(self, depth: int) -> Tensor | None:
+        """Places (parent's place x width + rank) of the children that enter level `depth`; None: all of them."""
+
+    def keep(self, pool: Pool) -> Tensor:
+        """Pool indices of the nodes to verify, ascending, each one's parent among them."""
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """EAGLE-2 (by_value and rerank), or one of its ablations.
+
+    by_value: expand the nodes of highest value; otherwise those of highest confidence. rerank: keep the `max_nodes` of
+    highest value of the whole pool; otherwise the `top_k` best of every level, the last included. The paper publishes
+    no exact procedure for its ablations (table 3): these are ours.
+    """
+
+    name: str
+    shape: TreeShape
+    by_value: bool = True
+    rerank: bool = True
+
+    def width(self, depth: int) -> int:
+        return self.shape.top_k
+
+    def children(self, depth: int) -> None:
+        return None
+
+    def expand(self, pool: Pool) -> Tensor:
+        return pool.level + best(self._score(pool)[pool.level :], self.shape.top_k)
+
+    def keep(self, pool: Pool) -> Tensor:
+        if self.rerank:
+            return best(pool.log_value, self.shape.max_nodes).sort().values
+        # Every level but the last was cut to `top_k` when it was expanded.
+        return torch.cat([pool.expanded.nonzero().flatten(), self.expand(pool).sort().values])
+
+    def _score(self, pool: Pool) -> Tensor:
+        return pool.log_value if self.by_value else pool.log_confidence
+
+
+@dataclass(frozen=True)
+class Static:
+    """A fixed tree given as child ranks from the root, (0,) being the likeliest first token (EAGLE-1, appendix A.1).
+
+    All of its places in the pool are known beforehand; the context only fills in tokens. Raises ValueError where a
+    path's parent is missing, a path stands twice, or there is none.
+    """
+
+    name: str
+    paths: tuple[tuple[int, ...], ...]
+    shape: TreeShape = field(init=False)
+    _levels: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        paths = tuple(tuple(path) for path in self.paths)
+        _check_paths(paths)
+        depth = max(map(len, paths))
+        levels = tuple(tuple(sorted(path for path in paths if len(path) == d)) for d in range(1, depth + 1))
+        object.__setattr__(self, "paths", tuple(path for level in levels for path in level))
+        object.__setattr__(self, "_levels", levels)
+        object.__setattr__(self, "shape", TreeShape(1 + max(map(max, paths)), depth, len(paths)))
+
+    def width(self, depth: int) -> int:
+        return 1 + max(path[-1] for path in self._levels[depth - 1])
+
+    def children(self, depth: int) -> Tensor:
+        order = {parent: place for place, parent in enumerate(self._parents(depth))}
+        width = self.width(depth)
+        return torch.tensor([order[path[:-1]] * width + path[-1] for path in self._levels[depth - 1]])
+
+    def expand(self, pool: Pool) -> Tensor:
+        depth = self._depth(pool)
+        place = {path: i for i, path in enumerate(self._levels[depth - 1])}
+        return pool.level + torch.tensor([place[parent] for parent in self._parents(depth + 1)])
+
+    def keep(self, pool: Pool) -> Tensor:
+        return torch.arange(len(pool))
+
+    def _parents(self, depth: int) -> list[tuple[int, ...]]:
+        """The nodes of level depth - 1 that have children, in pool order."""
+        return sorted({path[:-1] for path in self._levels[depth - 1]})
+
+    def _depth(self, pool: Pool) -> int:
+        """How many levels the pool holds: the static tree's levels have known sizes."""
+        depth = held = 0
+        while held < len(pool):
+            held += len(self._levels[depth])
+            depth += 1
+        return depth
+
+
+def _check_paths(paths: tuple[tuple[int, ...], ...]) -> None:
+    if not paths or () in paths:
+        raise ValueError("a static tree needs at least one path, and no empty one: the root is always there")
+    for path in paths:
+        for rank in path:
+            check_integer(f"a child rank of path {path}", rank, 0)
+        if len(path) > 1 and path[:-1] not in paths:
+            raise ValueError(f"path {path} has no parent: add {path[:-1]} to the static tree")
+    if len(set(paths)) < len(paths):
+        twice = next(path for path in paths if paths.count(path) > 1)
+        raise ValueError(f"path {twice} is given more than once")
+
+
+METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
+"""What `policy` may be by name. `plain` drafts nothing; `eagle` and paths bring their own shape."""
+
+
+def make_policy(policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabulary: int) -> Policy | None:
+    """The policy of a name or of a static tree's paths, clamped to what can exist; None for "plain".
+
+    vocabulary: how many tokens the drafter can propose; `top_k` is clamped to it, `max_nodes` to the pool.
+    """
+    if not isinstance(policy, str):
+        return _static("static", policy, vocabulary)
+    if policy not in METHODS:
+        raise ValueError(f"policy {policy!r} is unknown; choose one of {', '.join(METHODS)}, or give a tree as paths")
+    if policy == "plain":
+        return None
+    if policy == "eagle":
+        return _static("eagle", EAGLE_PATHS, vocabulary)
+    top_k = min(1 if policy == "chain" else shape.top_k, vocabulary)
+    rerank = policy not in ("eagle2-no-rerank", "eagle2-no-both")
+    most = pool_size(top_k, shape.depth) if rerank else top_k * shape.depth
+    max_nodes = min(shape.max_nodes, most) if rerank else most
+    by_value = policy not in ("eagle2-no-value", "eagle2-no-both")
+    return Dynamic(policy, TreeShape(top_k, shape.depth, max_nodes), by_value, rerank)
+
+
+def _static(name: str, paths: Sequence[Sequence[int]], vocabulary: int) -> Static:
+    static = Static(name, tuple(tuple(path) for path in paths))
+    if static.shape.top_k > vocabulary:
+        raise ValueError(
+            f"the static tree asks for {static.shape.top_k} children, the drafter knows {vocabulary} tokens"
+        )
+    return static
+
+
+def pool_size(top_k: int, depth: int) -> int:
+    """Nodes drafted before reranking: top_k in the first level, top_k x top_k in each one after it."""
+    return top_k + (depth - 1) * top_k * top_k

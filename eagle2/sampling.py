@@ -1,0 +1,78 @@
+"""Logits -> the target's law -> a draw keyed by (seed, position). Pure; knows no model and no tree.
+
+Keyed noise makes tree decoding and plain decoding draw the *same* tokens: what is drawn at a position depends on the
+seed, the position and the law there, and on nothing that ran before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from eagle2.config import Sampling
+
+
+class Draw(NamedTuple):
+    """A token and its probability under the law it was drawn from (1.0 for a greedy choice)."""
+
+    token: int
+    probability: float
+
+
+def log_law(logits: Tensor, sampling: Sampling) -> np.ndarray:
+    """Log-probabilities float64 [V] of the target's law, -inf for removed tokens. logits: [V], temperature above 0.
+
+    Temperature, then top-k (ties with the k-th stay), then the smallest set of the likeliest whose mass reaches top-p,
+    then renormalised: the boundaries of transformers' logits processors.
+    """
+    scores = logits.detach().double().cpu().numpy()
+    with np.errstate(over="ignore"):  # at tiny temperatures all but the best go to -inf, which is their limit
+        scores = (scores - scores.max()) / sampling.temperature
+    if 0 < sampling.top_k < len(scores):
+        kth = np.partition(scores, -sampling.top_k)[-sampling.top_k]
+        scores = np.where(scores >= kth, scores, -np.inf)
+    if sampling.top_p < 1:
+        order = np.argsort(-scores, kind="stable")  # among equals the lower id stays
+        mass = np.exp(_normalised(scores)[order])
+        above = np.cumsum(mass) - mass
+        scores[order[above >= sampling.top_p]] = -np.inf
+    return _normalised(scores)
+
+
+def _normalised(scores: np.ndarray) -> np.ndarray:
+    """Scores [V] whose highest is 0, less the logarithm of their summed exponentials."""
+    return scores - np.log(np.exp(scores).sum())
+
+
+def gumbel_noise(seed: int, position: int, size: int) -> np.ndarray:
+    """Gumbel noise float64 [size] of one position (prompt included), the same whenever and wherever it is asked for."""
+    return np.random.default_rng(np.random.SeedSequence([seed, position])).gumbel(size=size)
+
+
+def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Callable[[int], Draw]:
+    """A function that draws the token after any row of `logits` [T, V]; `positions` [T] are those of the drawn tokens.
+
+    The draw is argmax(log p + Gumbel noise), argmax alone if greedy (among equals the lower id). One transfer serves
+    all greedy rows; a sampled row is worked out when asked for. Drawing raises FloatingPointError where a row's logits
+    hold no number to choose by.
+    """
+    highest, choice = logits.max(dim=-1)
+    highest, choice = highest.tolist(), choice.tolist()
+
+    def draw_at(row: int) -> Draw:
+        if not math.isfinite(highest[row]):
+            raise FloatingPointError(
+                f"the target's logits for position {positions[row]} are not finite (highest: {highest[row]}); "
+                "try another dtype: float32, or bfloat16 instead of float16"
+            )
+        if sampling.greedy:
+            return Draw(choice[row], 1.0)
+        log_p = log_law(logits[row], sampling)
+        token = int(np.argmax(log_p + gumbel_noise(sampling.seed, positions[row], len(log_p))))
+        return Draw(token, float(np.exp(log_p[token])))
+
+    return draw_at

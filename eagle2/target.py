@@ -1,0 +1,227 @@
+"""The target model behind four verbs: extend, verify, commit, and its embedding and LM head for the drafter.
+
+The only file that knows transformers' caches, masks and windows. Tree attention needs nothing but a 4D mask and
+position ids, so any stock causal LM will do whose attention takes them (paper, section 4.2, lower half of figure 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
+
+from eagle2.cache import TreeLayer
+
+PROVEN_FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "mixtral", "gemma2")
+"""Model types with a test of their own; any other must pass `check_tree_attention` when it is loaded."""
+
+MASK_BY_LAYER_TYPE = ("qwen2", "qwen3", "gemma2")
+PREFILL_CHUNK = 512
+"""Rows per prefill pass: bounds the mask's and the activations' memory."""
+
+
+@dataclass
+class TargetCache:
+    """Keys and values of the committed tokens, the root not among them; `length` counts them."""
+
+    layers: Cache = field(default_factory=lambda: Cache(layer_class_to_replicate=TreeLayer))
+    length: int = 0
+
+
+class Target:
+    """A causal LM as the engine needs it. Raises ValueError for models that cannot verify a tree."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.model = model.eval()
+        self.config = model.config.get_text_config()
+        refuse_unfit(model)
+        self.vocab_size: int = self.config.vocab_size
+        self.hidden_size: int = self.config.hidden_size
+        self.context_limit: int = getattr(self.config, "max_position_embeddings", None) or 2**31
+        self.end_ids = frozenset(_ids(model.config.eos_token_id) + _ids(model.generation_config.eos_token_id))
+        self._boundary = _longrope_boundary(self.config)
+        if self.config.model_type not in PROVEN_FAMILIES:
+            check_tree_attention(self)
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.get_input_embeddings().weight.device
+
+    @property
+    def lm_head_device(self) -> torch.device:
+        """Where features come out and the drafter lives: another device than `device` if the model is spread."""
+        return self.model.get_output_embeddings().weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.model.dtype
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Token embeddings [..., hidden] of ids [...], as the model's own embedding module gives them."""
+        return self.model.get_input_embeddings()(tokens.to(self.device))
+
+    def lm_head(self, features: Tensor) -> Tensor:
+        """Logits [..., V] of features [..., hidden]; what some families do to logits afterwards is left out."""
+        return self.model.get_output_embeddings()(features)
+
+    def begin(self) -> TargetCache:
+        """An empty cache for one run."""
+        return TargetCache()
+
+    def depth_limit(self, committed: int) -> int:
+        """Levels of draft tokens that fit after `committed` tokens, the root the last of them and the bonus to come.
+
+        Rotary scaling of type "longrope" changes for a whole pass once a position reaches its original length, so no
+        tree straddles that boundary either.
+        """
+        room = self.context_limit - committed - 1
+        if self._boundary is not None and committed - 1 < self._boundary:
+            room = min(room, self._boundary - committed)
+        return max(room, 0)
+
+    @torch.inference_mode()
+    def extend(self, cache: TargetCache, ids: list[int]) -> tuple[Tensor, Tensor]:
+        """Append committed tokens. Returns their features [n, hidden] and the last one's logits float32 [V]."""
+        features = []
+        for start, end in self._chunks(cache.length, len(ids)):
+            tokens = torch.tensor(ids[start:end], device=self.device)
+            positions = torch.arange(cache.length, cache.length + len(tokens), device=self.device)
+            causal = torch.ones(len(tokens), len(tokens), dtype=torch.bool, device=self.device).tril()
+            logits, hidden = self._forward(cache, tokens, positions, causal, logits_to_keep=1)
+            cache.length += len(tokens)
+            features.append(hidden)
+        return torch.cat(features), logits[-1]
+
+    @torch.inference_mode()
+    def verify(self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
+        """One pass over the flattened sequence: tokens, positions int64 [T], visible bool [T, T] (row sees column).
+
+        Returns logits float32 [T, V] and features [T, hidden]. The cache then holds T rows too many until `commit`.
+        """
+        return self._forward(cache, tokens, positions, visible, logits_to_keep=0)
+
+    @torch.inference_mode()
+    def commit(self, cache: TargetCache, slots: Tensor) -> None:
+        """Of the rows just verified keep `slots` (int64 [a], ascending; 0 is the root) and drop all others."""
+        for layer in cache.layers.layers:
+            layer.keep(cache.length, slots)
+        cache.length += len(slots)
+
+    def _forward(
+        self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor, logits_to_keep: int
+    ) -> tuple[Tensor, Tensor]:
+        out = self.model(
+            input_ids=tokens[None],
+            attention_mask=self._mask(cache.length, positions, visible),
+            position_ids=positions[None],
+            cache=cache.layers,
+            use_cache=True,
+            output_hidden_states=[-1],  # the feature: what the final norm gives the LM head
+            logits_to_keep=logits_to_keep,
+        )
+        return out.logits[0].float(), out.hidden_states[-1][0]
+
+    def _chunks(self, length: int, new: int) -> list[tuple[int, int]]:
+        """Pieces (start, end) in which `new` ids are fed after `length` cached ones."""
+        if self._boundary is None:
+            return [(start, min(start + PREFILL_CHUNK, new)) for start in range(0, new, PREFILL_CHUNK)]
+        # Longrope: a prompt goes in one pass, as in stock transformers; what was decoded later crosses the boundary
+        # between two passes, as it did then.
+        cut = self._boundary - length
+        return [(0, cut), (cut, new)] if length and 0 < cut < new else [(0, new)]
+
+    def _mask(self, prefix: int, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
+        """The additive 4D mask [1, 1, T, prefix + T], or one for each layer type where the model wants that.
+
+        Additive and in the model's dtype: eager attention adds what it gets, so a bool mask would be silently wrong.
+        A sliding window counts positions, not rows, since siblings share a position.
+        """
+        seen = torch.cat([visible.new_ones(len(positions), prefix), visible], dim=1)
+        keys = torch.cat([torch.arange(prefix, device=positions.device), positions])
+        window = getattr(self.config, "sliding_window", None)
+        near = seen if window is None else seen & (positions[:, None] - keys[None, :] < window)
+        if self._by_layer_type():
+            return {"full_attention": self._additive(seen), "sliding_attention": self._additive(near)}
+        return self._additive(near)
+
+    def _by_layer_type(self) -> bool:
+        if self.config.model_type in PROVEN_FAMILIES:
+            return self.config.model_type in MASK_BY_LAYER_TYPE
+        return "sliding_attention" in (getattr(self.config, "layer_types", None) or ())
+
+    def _additive(self, seen: Tensor) -> Tensor:
+        mask = torch.zeros(seen.shape, dtype=self.dtype, device=seen.device)
+        return mask.masked_fill(~seen, torch.finfo(self.dtype).min)[None, None]
+
+
+def refuse_unfit(model: PreTrainedModel) -> None:
+    """Raise ValueError, in one sentence, for a model that cannot branch or cannot take a tree mask."""
+    config = model.config.get_text_config()
+    family = config.model_type
+    attention = config._attn_implementation
+    other = sorted(set(getattr(config, "layer_types", None) or ()) - {"full_attention", "sliding_attention"})
+    if model.config.is_encoder_decoder:
+        raise ValueError(f"{family} is an encoder-decoder model; tree verification needs a decoder-only causal LM")
+    if getattr(model, "_is_stateful", False) or other:
+        what = f" ({', '.join(other)})" if other else ""
+        raise ValueError(
+            f"{family} has recurrent or compressed layers{what}; their state cannot branch, so no tree can be verified"
+        )
+    if attention not in ("sdpa", "eager"):
+        raise ValueError(
+            f"attention implementation {attention!r} cannot take a tree mask; load the model with 'sdpa' or 'eager'"
+        )
+    if "dynamic" in _rope_types(config):
+        raise ValueError(
+            f"{family} is configured with rope type 'dynamic', which changes with the length of a pass and so is not "
+            "exact under tree verification; use a model with another rope type (linear, yarn, llama3)"
+        )
+
+
+@torch.inference_mode()
+def check_tree_attention(target: Target) -> None:
+    """Raise ValueError unless a three-node tree's logits equal those of its paths, fed as ordinary sequences.
+
+    The paths go through the stock model without mask or cache of ours, behind a prefix longer than a sliding window.
+    """
+    window = getattr(target.config, "sliding_window", None) or 0
+    prefix = min(window + 4, target.context_limit - 4) if window <= PREFILL_CHUNK else 8
+    ids = [1 + (7 * i) % (target.vocab_size - 1) for i in range(prefix + 4)]
+    start, (root, left, right, below) = ids[:prefix], ids[prefix:]
+    cache = target.begin()
+    target.extend(cache, start)
+    parent = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], device=target.device).bool()
+    positions = prefix + torch.tensor([0, 1, 1, 2], device=target.device)
+    tokens = torch.tensor([root, left, right, below], device=target.device)
+    tree, _ = target.verify(cache, tokens, positions, parent)
+    slack = (1e-3 if target.dtype == torch.float32 else 5e-2) * max(1.0, float(tree.abs().max()))
+    for path, slots in (([root, left, below], [0, 1, 3]), ([root, right], [0, 2])):
+        stock = target.model(input_ids=torch.tensor([start + path], device=target.device)).logits[0, prefix:].float()
+        error = float((tree[slots] - stock).abs().max())
+        if not error <= slack:
+            raise ValueError(
+                f"{target.config.model_type} gives a tree's nodes other logits than their paths (off by {error:.2g}), so "
+                "it cannot be used as a target: its attention does not follow the mask or the positions it is given"
+            )
+
+
+def _ids(value: int | list[int] | None) -> list[int]:
+    return [] if value is None else [value] if isinstance(value, int) else list(value)
+
+
+def _rope_types(config: object) -> set[str]:
+    """Rope types in use; the parameters are one dict, or one for each layer type."""
+    parameters = getattr(config, "rope_parameters", None) or {}
+    groups = [group for group in parameters.values() if isinstance(group, dict)] or [parameters]
+    return {group.get("rope_type", "default") for group in groups}
+
+
+def _longrope_boundary(config: object) -> int | None:
+    """The position from which "longrope" uses its long factors, None for other rope types."""
+    if "longrope" not in _rope_types(config):
+        return None
+    own = getattr(config, "original_max_position_embeddings", None)
+    return own or config.rope_parameters.get("original_max_position_embeddings", config.max_position_embeddings)

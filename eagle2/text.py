@@ -1,0 +1,103 @@
+"""Where token ids meet text: chats to ids, ids to text as it streams, ids to their bytes, stop strings.
+
+The only module of `eagle2` that knows tokenizers. A token is bytes, not text: half a character is a token too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+BROKEN = "\ufffd"
+BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) -> list[int]:
+    """Ids of a conversation, ready for the assistant's turn; without a chat template the turns are joined as text.
+
+    Raises ValueError without a tokenizer, and for turns that are no {"role": ..., "content": ...} of strings.
+    """
+    if tokenizer is None:
+        raise ValueError("this pair has no tokenizer, so text cannot be encoded; give token ids instead")
+    if isinstance(messages, str) or not messages:
+        raise ValueError('a conversation is a list of at least one {"role": ..., "content": ...}')
+    for turn in messages:
+        if not isinstance(turn, dict) or not all(isinstance(turn.get(key), str) for key in ("role", "content")):
+            raise ValueError(f'every turn must be {{"role": ..., "content": ...}} with strings, not {turn!r}')
+    if not getattr(tokenizer, "chat_template", None):
+        return list(tokenizer("\n\n".join(turn["content"] for turn in messages))["input_ids"])
+    return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, return_dict=False))
+
+
+class TextStream:
+    """Ids -> text, piece by piece; held back while a character is incomplete, so that none ever shows as U+FFFD."""
+
+    def __init__(self, tokenizer: object) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []
+        self._start = 0  # decoding begins here: tokens before the last piece may change its spaces, older ones do not
+        self._shown = 0
+
+    def add(self, ids: Sequence[int]) -> str:
+        """The text that `ids` complete; special tokens are left out."""
+        self._ids += ids
+        before = self._decode(self._ids[self._start : self._shown])
+        text = self._decode(self._ids[self._start :])
+        if text.endswith(BROKEN) or len(text) <= len(before):
+            return ""
+        self._start, self._shown = self._shown, len(self._ids)
+        return text[len(before) :]
+
+    def _decode(self, ids: list[int]) -> str:
+        return self._tokenizer.decode(ids, skip_special_tokens=True)
+
+
+def stop_strings(tokenizer: object, strings: Sequence[str]) -> Callable[[list[int]], int | None]:
+    """A stop rule: end before the first token that reaches into any of `strings`. ValueError for an empty one."""
+    if not all(strings):
+        raise ValueError("a stop string must not be empty")
+
+    def rule(new_ids: list[int]) -> int | None:
+        text = tokenizer.decode(new_ids, skip_special_tokens=True)
+        found = [place for place in map(text.find, strings) if place >= 0]
+        if not found:
+            return None
+        keep = len(new_ids)
+        while keep and len(tokenizer.decode(new_ids[:keep], skip_special_tokens=True)) > min(found):
+            keep -= 1
+        return keep
+
+    return rule
+
+
+def speller(tokenizer: object | None) -> Callable[[int], bytes]:
+    """A function from a token id to the bytes it stands for; special tokens give their name, as "<|im_end|>".
+
+    Without a tokenizer an id is spelled "<id>".
+    """
+    if tokenizer is None:
+        return lambda token: f"<{token}>".encode()
+    added = {token: str(entry).encode() for token, entry in tokenizer.added_tokens_decoder.items()}
+    byte_of = {char: byte for byte, char in bytes_to_unicode().items()} if _is_byte_level(tokenizer) else None
+
+    def spell(token: int) -> bytes:
+        if token in added:
+            return added[token]
+        piece = tokenizer.convert_ids_to_tokens(token)
+        if piece is None:  # an id beyond the tokenizer's own: models pad their vocabulary
+            return f"<{token}>".encode()
+        if byte_of is not None and all(char in byte_of for char in piece):
+            return bytes(byte_of[char] for char in piece)
+        if match := BYTE_TOKEN.fullmatch(piece):
+            return bytes([int(match[1], 16)])
+        return piece.replace("▁", " ").encode()
+
+    return spell
+
+
+def _is_byte_level(tokenizer: object) -> bool:
+    """Whether pieces are written in GPT-2's alphabet of visible stand-ins for bytes."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return backend is not None and "ByteLevel" in str(backend.decoder)
