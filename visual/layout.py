@@ -148,28 +148,24 @@ def lay_out(round: Round, widths: Mapping[int, float], everything: bool = False)
     )
 
 
-def edge(
-    layout: Layout, parent: int, child: int, samples: int | None = None
-) -> tuple[list[float], list[float], list[float]]:
-    """x, y and u of the line from a parent's label to a child's marker: straight past longer labels, then a curve.
+def edge(layout: Layout, parent: int, child: int, samples: int | None = None) -> tuple[list[float], list[float]]:
+    """x and y of the line from a parent's label to a child's marker: straight past longer labels, then a curve.
 
-    The curve is a cubic Bézier, level at both ends. The last point stops short of the marker's centre. u is
-    how many level gaps lie left of a point: a picture with room to spare widens each gap by e, moving x to x + e u.
+    The curve is a cubic Bézier, level at both ends, in equal steps of its parameter t, so that a picture with room to
+    spare can widen the gap by e: a point of the curve moves by e t. The last point stops short of the marker's centre.
     """
     x0, y0 = layout.ends[parent] + 5, layout.y[parent]
-    left = layout.level[parent]
-    bend = max(x0, layout.columns[left] + 5)
+    bend = max(x0, layout.columns[layout.level[parent]] + 5)
     x1, y1 = layout.x[child] - 5, layout.y[child]
     if abs(y1 - y0) < 0.05:
-        return [round_(x0), round_(x1)], [y0, y1], [left, left + 1]
-    samples = samples or min(20, 12 + int(abs(y1 - y0) / 24))
-    xs, ys, us = [round_(x0)], [y0], [left]
+        return [round_(x0), round_(x1)], [y0, y1]
+    samples = samples or min(28, 18 + int(abs(y1 - y0) / 24))
+    xs, ys = [round_(x0)], [y0]
     for k in range(samples + 1):
         t = k / samples
         xs.append(round_(bend + (x1 - bend) * (1.5 * t * (1 - t) * (1 - t) + 1.5 * t * t * (1 - t) + t**3)))
         ys.append(round_(y0 + (y1 - y0) * t * t * (3 - 2 * t)))
-        us.append(round(left + t, 2))
-    return xs, ys, us
+    return xs, ys
 
 
 def round_(value: float) -> float:

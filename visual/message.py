@@ -22,7 +22,7 @@ from eagle2.trace import Round
 from visual import labels, theme
 from visual.figures.mask import colorscale, mask_spec, parents_by_slot
 from visual.figures.tree import Scene, chip_text, scene, tree_spec
-from visual.figures.values import FLAGGED, FLOOR, values_spec
+from visual.figures.values import FLAGGED, FLOOR, shown, values_spec
 from visual.layout import MARKER_GAP
 from visual.narration import Narrator, ranking
 from visual.phases import phases, walk
@@ -74,7 +74,7 @@ def slim(spec: dict) -> dict:
             trace.pop(key, None)
         if trace["meta"] in ("predicted", "happened"):
             continue
-        for key in () if trace["meta"] == "bars" else ("x", "y", "text"):
+        for key in ("x", "y", "text"):
             trace.pop(key, None)
         marker = trace.get("marker", {})
         for part in (marker, marker.get("line", {}), trace.get("textfont", {})):
@@ -102,7 +102,7 @@ def scene_message(round: Round, s: Scene) -> dict:
             [p, s.chip_x[p], s.layout.y[p], s.layout.level[p], chip_text(children), children]
             for p, children in s.chips.items()
         ],
-        "lines": [[child, x, y, u] for child, (x, y, u) in s.lines.items()],
+        "lines": [[child, s.layout.level[child] - 1, x, y] for child, (x, y) in s.lines.items()],
         "width": s.layout.width,
         "height": s.layout.height,
         "levels": s.layout.levels,
@@ -229,7 +229,11 @@ def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en
             "figure": slim(mask_spec(round, tokens, steps[-1], language=language)),
             "parents": parents_by_slot(round),
         }
-        message["values"] = {"figure": slim(values_spec(round, steps[-1], language=language)), "floor": FLOOR}
+        message["values"] = {
+            "figure": slim(values_spec(round, steps[-1], language=language)),
+            "floor": FLOOR,
+            "shown": shown(round.drafted, round.kept),
+        }
         if any(slot is None for slot in round.slot):
             message["all"] = scene_message(round, scene(round, tokens, everything=True))
     return message

@@ -66,15 +66,20 @@ def message_reset(run: str) -> str:
 
 def message_append(
     run: str,
-    round: Round,
+    rounds: Round | Sequence[Round],
     tokens: Mapping[int, bytes],
     count: int | None = None,
     live: bool = True,
     language: str = "en",
 ) -> str:
-    """One more round. count: rounds so far, this one included. live: whether more are expected."""
-    count = round.index + 1 if count is None else count
-    return message("append", run, count, rounds=[round_message(round, tokens, language)], live=live)
+    """One more round, or several. count: rounds so far, these included. live: whether more are expected.
+
+    A round of 510 drafted nodes takes some 40 ms to write. Where rounds come faster than a few a second, send only
+    some: `count` tells the browser of the others, and it asks for them with `need` (`message_rounds` answers).
+    """
+    rounds = [rounds] if isinstance(rounds, Round) else list(rounds)
+    count = rounds[-1].index + 1 if count is None else count
+    return message("append", run, count, rounds=[round_message(r, tokens, language) for r in rounds], live=live)
 
 
 def message_end(run: str, count: int) -> str:

@@ -4,12 +4,19 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import grown, plain_round, prefill_round
+from synthetic import grown, plain_round, prefill_round, run
 from tiny import ROUND
 
 from eagle2.trace import ROOT
+from eagle2.trace_rules import contradictions, faults
 from visual import theme
 from visual.phases import phases
+
+
+def test_the_rounds_of_these_tests_are_sound():
+    for r in (ROUND, plain_round(), prefill_round(), *(grown(seed, 6, 4, 20) for seed in range(5))):
+        assert not list(faults(r))
+    assert not list(contradictions(run(5)))
 
 
 def by_name(r):

@@ -324,12 +324,14 @@ def test_rounds_that_arrive_do_not_throw_a_reader_forward(reader):
     page = reader("none", drawn=False)
     page.page.click("#slow")
     page.until("d => d.rounds >= 3")
-    assert page.state()["round"] == page.state()["count"] - 1
+    now = page.state()
+    assert now["round"] == now["count"] - 1
     page.press("Home")
     page.until("d => d.rounds >= 7")
     assert (page.state()["round"], page.state()["phase"]) == (0, "expand-1")
     page.page.click("#player [data-action=latest]")
-    assert page.state()["round"] == page.state()["count"] - 1
+    now = page.state()
+    assert now["round"] == now["count"] - 1
     page.until("d => d.rounds === 12 && !d.live", 30000)
     assert page.state()["round"] == 11
 
@@ -358,7 +360,8 @@ def test_a_player_in_a_hidden_tab_has_the_right_size_when_shown(reader):
     page = reader()
     page.page.get_by_role("tab", name="second").click()
     page.page.wait_for_selector("#hidden .ep-tree .main-svg", state="visible")
-    page.page.wait_for_timeout(400)
+    page.page.locator("#hidden .ep-values").scroll_into_view_if_needed()
+    page.page.wait_for_timeout(600)
     hidden = Page(page.page, "#hidden")
     sizes = hidden.ask(SIZES)
     assert sizes[0] == sizes[1] > 200

@@ -27,7 +27,7 @@ class Scene:
     """Points are the root (-1), the bonus token (-2) and pool indices, in the order they are drawn.
 
     label: escaped for Plotly. notes: per kind of note, the text behind each label. chips: parent -> pruned children.
-    lines: child -> x, y, u of the edge that leads to it.
+    lines: child -> x, y of the edge that leads to it.
     """
 
     layout: Layout
@@ -38,7 +38,7 @@ class Scene:
     notes: dict[str, tuple[str, ...]]
     chips: dict[int, tuple[int, ...]]
     chip_x: dict[int, float]
-    lines: dict[int, tuple[list[float], list[float], list[float]]] = field(default_factory=dict)
+    lines: dict[int, tuple[list[float], list[float]]] = field(default_factory=dict)
 
 
 def short_number(value: float) -> str:
@@ -156,7 +156,7 @@ def tree_spec(
     for slot, look_of in theme.EDGE_SLOTS.items():
         x: list[float | None] = []
         y: list[float | None] = []
-        for child, (line_x, line_y, _) in s.lines.items():
+        for child, (line_x, line_y) in s.lines.items():
             value = round.value[child] if child >= 0 else 0.0
             if theme.edge_slot(by_point[child], value) == slot:
                 x += [*line_x, None]

@@ -156,7 +156,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
             "yaxis": {
                 "domain": [0, 0.74],
                 "type": "log",
-                "range": [floor, 0.12],
+                "range": [floor, 0.24],
                 "tickvals": [10.0**d for d in decades] if len(decades) > 1 else [0.1, 0.2, 0.5, 1],
                 "ticktext": [f"{10.0**d:.10f}".rstrip("0").rstrip(".") for d in decades] if len(decades) > 1 else None,
                 "title": {"text": say("values.axis_value", language), "standoff": 4},
@@ -226,7 +226,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
                 ),
             ],
             "showlegend": False,
-            "dragmode": "pan",
+            "dragmode": False,
             "uirevision": "values",
         },
     }

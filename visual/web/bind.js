@@ -26,6 +26,12 @@ Object.assign(Player.prototype, {
     let frame = 0;
     const resized = new ResizeObserver(() => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { this.draw(); if (this.phase) this.tree.reveal(this.phase, false); }); });
     for (const part of [p.treePanel, p.mask, p.values]) resized.observe(part);
+    // Figures below the fold are not drawn until they come near.
+    const near = new IntersectionObserver(entries => {
+      for (const entry of entries) this.seen[entry.isIntersecting ? 'add' : 'delete'](entry.target);
+      if (entries.some(entry => entry.isIntersecting)) this.draw();
+    }, { rootMargin: '150px' });
+    for (const part of [p.mask, p.values]) near.observe(part);
     document.addEventListener('pointerdown', event => { if (!p.export.contains(event.target)) p.export.open = false; });
     const waiting = setInterval(() => {
       if (!this.root.isConnected) { this.unbind(); clearInterval(waiting); return; }
@@ -36,6 +42,7 @@ Object.assign(Player.prototype, {
       document.removeEventListener('eagle:goto', this.onGoto);
       look.disconnect();
       resized.disconnect();
+      near.disconnect();
       this.stop();
     };
   },

@@ -83,14 +83,15 @@ class TreeFigure {
     const x = scene.x.map((value, i) => value + m.extra * scene.level[i]);
     const lit = pathTo(round, view.selected).filter(point => at.has(point));
     const lines = {};
-    for (const [child, lineX, lineY, u] of scene.lines) {
+    for (const [child, left, lineX, lineY] of scene.lines) {
+      const steps = lineX.length - 2;  // after the straight part; a line of two points has none
       const state = states[at.get(child)];
       const slots = [edgeSlot(state, child >= 0 ? round.nodes.value[child] : 0)];
       if (lit.includes(child) && state !== '-') slots.push('lit');
       for (const slot of slots) {
         if (!slot) continue;
         const line = lines[slot] || (lines[slot] = { x: [], y: [] });
-        lineX.forEach((value, k) => { line.x.push(value + m.extra * u[k]); line.y.push(lineY[k]); });
+        lineX.forEach((value, k) => { line.x.push(value + m.extra * (left + (k === 0 ? 0 : steps ? (k - 1) / steps : 1))); line.y.push(lineY[k]); });
         line.x.push(null); line.y.push(null);
       }
     }
@@ -253,14 +254,15 @@ class ValuesFigure {
 
   draw(round, phase, view) {
     if (!round.values || !this.div.clientWidth) return;
-    const order = round.nodes.order, look = view.look;
+    // Bars beyond the first stretch are drawn only when all nodes are asked for: they cost more than all the rest.
+    const order = view.all ? round.nodes.order : round.nodes.order.slice(0, round.values.shown), look = view.look;
     const base = dressed(round.values.figure, view, this.div);
     const heights = order.map(node => Math.max(round.values.floor, round.nodes.value[node]));
     const states = order.map(node => phase.nodes[node]);
     const flags = states.map((state, place) => CONFIG.flagged.includes(state) ? place : -1).filter(place => place >= 0);
     const data = base.data.map(trace => {
       if (trace.meta === 'bars') {
-        return { ...trace, y: heights, marker: { ...trace.marker,
+        return { ...trace, x: order.map((node, place) => place + 1), y: heights, marker: { ...trace.marker,
           color: states.map((state, place) => shade(order[place] === view.selected ? 'ink' : CONFIG.bars[state].fill, look)),
           line: { ...trace.marker.line, color: states.map(state => shade(CONFIG.bars[state].line, look)) } } };
       }
@@ -272,7 +274,11 @@ class ValuesFigure {
     const cut = item => item.name === 'cut' ? { ...item, opacity: phase.cut ? 1 : 0 } : item;
     layout.shapes = base.layout.shapes.map(cut);
     layout.annotations = base.layout.annotations.map(cut);
-    if (view.all) layout.xaxis = { ...layout.xaxis, range: [0.3, order.length + 0.7] };
+    if (view.all) {
+      layout.xaxis = { ...layout.xaxis, range: [0.3, order.length + 0.7] };
+      layout.yaxis = { ...layout.yaxis, range: [Math.log10(heights[heights.length - 1]) - 0.2, layout.yaxis.range[1]] };
+      layout.annotations = layout.annotations.filter(item => item.name !== 'more');
+    }
     layout.uirevision = `values-${round.index}-${view.all}`;
     this.round = round;
     Plotly.react(this.div, data, layout, PLOT_CONFIG);

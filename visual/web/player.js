@@ -3,6 +3,7 @@
 
 const SPEEDS = [0.5, 1, 2, 4];
 const BEAT_MS = 1500;
+const DRAW_MS = 120;
 
 class Player {
   constructor(root, emit) {
@@ -15,6 +16,7 @@ class Player {
     this.speed = 1;
     this.follow = true;
     this.shownRound = null;
+    this.seen = new Set();
     this.build();
     this.tree = new TreeFigure(this.parts.tree, this.parts.treePanel);
     this.mask = new MaskFigure(this.parts.mask);
@@ -148,7 +150,14 @@ class Player {
       this.toEnd();
     }
     this.ask();
-    this.show();
+    this.showSoon();
+  }
+
+  // Rounds may come faster than a page can draw: at most some eight pictures a second.
+  showSoon() {
+    if (this.soon) return;
+    const wait = Math.max(0, DRAW_MS - (performance.now() - (this.drawnAt ?? -Infinity)));
+    this.soon = setTimeout(() => { this.soon = null; this.drawnAt = performance.now(); this.show(); }, wait);
   }
 
   ask() {
@@ -197,6 +206,7 @@ class Player {
 
   async save(figure, format) {
     const div = this.parts[figure], look = this.view.look;
+    if (this.round) this[figure].draw(this.round, this.phase, this.view);  // it may be below the fold, not drawn yet
     if (!div.data) return;
     const size = { width: div.layout.width, height: div.layout.height };
     const layout = { ...div.layout, paper_bgcolor: CONFIG.palettes[look].panel, plot_bgcolor: CONFIG.palettes[look].panel };
@@ -262,8 +272,7 @@ class Player {
   draw() {
     if (!this.round || !window.Plotly || !this.root.offsetParent) return;
     this.tree.draw(this.round, this.phase, this.view);
-    this.mask.draw(this.round, this.phase, this.view);
-    this.values.draw(this.round, this.phase, this.view);
+    for (const name of ['mask', 'values']) if (this.seen.has(this.parts[name])) this[name].draw(this.round, this.phase, this.view);
   }
 
   showTimeline() {
