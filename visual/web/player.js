@@ -1,0 +1,307 @@
+// The player: builds its page, holds where the reader is, and passes on what happens.
+// mount(root, {emit}) returns {receive(message)}; emit(name, detail) reports node_click, round_shown and need.
+
+const SPEEDS = [0.5, 1, 2, 4];
+const BEAT_MS = 1500;
+const DRAW_MS = 120;
+
+class Player {
+  constructor(root, emit) {
+    this.root = root;
+    this.emit = emit;
+    this.store = new Store();
+    this.cursor = new Cursor(this.store);
+    this.view = { selected: null, all: false, fit: false, lecture: false, look: 'light' };
+    this.playing = null;
+    this.speed = 1;
+    this.follow = true;
+    this.shownRound = null;
+    this.seen = new Set();
+    this.build();
+    this.tree = new TreeFigure(this.parts.tree, this.parts.treePanel);
+    this.mask = new MaskFigure(this.parts.mask);
+    this.values = new ValuesFigure(this.parts.values);
+    this.bindFigures();
+    this.bindPage();
+    this.readLook();
+    this.show();
+  }
+
+  button(name, key, action, content) {
+    const title = say(key);
+    const button = el('button', { type: 'button', class: `ep-button ep-${name}`, title, 'aria-label': title, 'data-action': name, onclick: action });
+    button.append(content || icon(name));
+    return button;
+  }
+
+  toggle(name, action) {
+    return el('button', { type: 'button', class: 'ep-button ep-toggle', 'aria-pressed': 'false', 'data-action': name, title: say(`tool.${name}_title`), text: say(`tool.${name}`), onclick: action });
+  }
+
+  build() {
+    const p = this.parts = {};
+    const go = action => () => { this.stop(); action(); this.follow = this.cursor.atEnd; this.show(); };
+    p.title = el('h2', { class: 'ep-title' });
+    p.outcome = el('span', { class: 'ep-outcome' });
+    p.facts = el('span', { class: 'ep-muted' });
+    p.live = el('span', { class: 'ep-live', text: say('heading.live') });
+    p.all = this.toggle('all', () => { this.view.all = !this.view.all; this.show(); });
+    p.fit = this.toggle('fit', () => { this.view.fit = !this.view.fit; this.tree.resetZoom(); this.show(); });
+    p.lecture = this.toggle('lecture', () => { const on = document.documentElement.dataset.lecture === 'on'; document.documentElement.dataset.lecture = on ? 'off' : 'on'; });
+    p.theme = this.toggle('theme', () => this.switchTheme());
+    p.export = el('details', { class: 'ep-menu' }, el('summary', { class: 'ep-button', title: say('tool.export_title'), text: say('tool.export') }), this.exportMenu());
+    p.header = el('header', { class: 'ep-header' },
+      el('div', { class: 'ep-heading' }, this.button('previous', 'transport.previous_round', go(() => this.cursor.jump(-1))), p.title,
+        this.button('next', 'transport.next_round', go(() => this.cursor.jump(1))), p.outcome, p.facts, p.live),
+      el('div', { class: 'ep-tools' }, p.lecture, p.theme, p.export, this.button('question', 'tool.help', () => this.help(), document.createTextNode('?'))));
+    p.tree = el('div', { class: 'ep-plot' });
+    p.treePanel = el('div', { class: 'ep-tree', role: 'img' }, p.tree);
+    p.empty = el('div', { class: 'ep-empty' }, el('p', { text: say('empty.tree') }), el('p', { class: 'ep-muted', text: say('empty.hint') }));
+    p.legend = el('div', { class: 'ep-legend' });
+    p.outline = el('div', { class: 'ep-outline-box' });
+    p.zoom = el('div', { class: 'ep-zoom' }, p.all, p.fit,
+      this.button('plus', 'tool.zoom_in', () => this.zoom(1.25)), this.button('minus', 'tool.zoom_out', () => this.zoom(0.8)),
+      this.button('reset', 'tool.reset_zoom', () => { this.tree.resetZoom(); this.show(); }));
+    p.strip = el('div', { class: 'ep-strip', 'aria-hidden': 'true' });
+    p.scrubber = el('input', { type: 'range', min: 0, max: 0, step: 1, value: 0, class: 'ep-scrubber', 'aria-label': say('transport.rounds') });
+    p.playhead = el('div', { class: 'ep-playhead' });
+    p.play = this.button('play', 'transport.play', () => this.togglePlay());
+    p.speed = el('select', { class: 'ep-speed', 'aria-label': say('transport.speed'), title: say('transport.speed') }, ...SPEEDS.map(s => el('option', { value: s, text: `${s}×` })));
+    p.speed.value = '1';
+    p.latest = el('button', { type: 'button', class: 'ep-button ep-latest', 'data-action': 'latest', onclick: () => { this.stop(); this.follow = true; this.toEnd(); this.show(); } });
+    p.phases = el('div', { class: 'ep-phases', role: 'group' });
+    p.transport = el('div', { class: 'ep-transport' },
+      el('div', { class: 'ep-buttons' },
+        this.button('first', 'transport.first', go(() => this.cursor.goto(0, 'first'))), this.button('back', 'transport.back', go(() => this.cursor.step(-1))), p.play,
+        this.button('forward', 'transport.forward', go(() => this.cursor.step(1))), this.button('last', 'transport.last', go(() => this.toEnd())), p.speed),
+      p.phases,
+      el('div', { class: 'ep-timeline', title: say('transport.rounds') }, p.strip, p.playhead, p.scrubber), p.latest);
+    p.narration = el('p', { class: 'ep-narration', 'aria-live': 'polite' });
+    p.mask = el('div', { class: 'ep-plot ep-mask' });
+    p.maskSize = el('span', { class: 'ep-muted' });
+    p.values = el('div', { class: 'ep-plot ep-values' });
+    p.inspector = el('div', { class: 'ep-inspector' });
+    p.maskSoon = el('p', { class: 'ep-hint ep-soon', text: say('empty.mask_soon') });
+    p.maskEmpty = el('p', { class: 'ep-hint', text: say('empty.mask') });
+    p.valuesEmpty = el('p', { class: 'ep-hint', text: say('empty.values') });
+    const panel = (name, head, ...body) => el('section', { class: `ep-panel ep-panel-${name}` }, head, ...body);
+    p.lower = el('div', { class: 'ep-lower' },
+      panel('mask', el('h3', {}, say('panel.mask') + ' ', p.maskSize), p.mask, p.maskSoon, p.maskEmpty),
+      panel('values', el('h3', { text: say('panel.values') }), p.values, p.valuesEmpty),
+      panel('inspector', null, p.inspector));
+    p.tooltip = el('div', { class: 'ep-tooltip', role: 'tooltip', hidden: true });
+    p.help = this.helpDialog();
+    this.root.classList.add('eagle-player');
+    this.root.replaceChildren(p.header, el('section', { class: 'ep-panel ep-panel-tree' }, el('div', { class: 'ep-bar' }, p.legend, p.zoom), p.treePanel, p.empty, p.outline), p.transport, p.narration, p.lower, p.tooltip, p.help);
+  }
+
+  exportMenu() {
+    const menu = el('div', { class: 'ep-menu-list' });
+    for (const figure of ['tree', 'mask', 'values']) {
+      for (const format of ['svg', 'png']) {
+        menu.append(el('button', { type: 'button', 'data-export': `${figure}-${format}`, text: say('tool.export_item', { figure: say(`panel.${figure}_short`), format: format.toUpperCase() }),
+          onclick: () => { this.parts.export.open = false; this.save(figure, format); } }));
+      }
+    }
+    return menu;
+  }
+
+  helpDialog() {
+    const list = el('dl');
+    for (const key of ['space', 'arrows', 'shift_arrows', 'home_end', 'tree', 'escape', 'question']) list.append(el('dt', {}, el('kbd', { text: say(`key.${key}`) })), el('dd', { text: say(`help.${key}`) }));
+    const dialog = el('dialog', { class: 'ep-help' }, el('h3', { text: say('help.title') }), list);
+    dialog.append(this.button('close', 'tool.close', () => dialog.close()));
+    dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
+    return dialog;
+  }
+
+  help() { if (this.parts.help.open) this.parts.help.close(); else this.parts.help.showModal(); }
+
+  // Light and dark: the player follows the page, data-theme on <html> first, then Gradio's body.dark.
+  readLook() {
+    const html = document.documentElement;
+    const wanted = html.dataset.theme || (document.body.classList.contains('dark') ? 'dark' : 'light');
+    this.view.look = wanted === 'dark' ? 'dark' : 'light';
+    this.view.lecture = html.dataset.lecture === 'on';
+    this.root.dataset.look = this.view.look;
+    this.root.dataset.lecture = this.view.lecture ? 'on' : 'off';
+    this.parts.theme.setAttribute('aria-pressed', this.view.look === 'dark');
+    this.parts.lecture.setAttribute('aria-pressed', this.view.lecture);
+  }
+
+  switchTheme() {
+    const dark = this.view.look !== 'dark';
+    document.body.classList.toggle('dark', dark);
+    document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  }
+
+  get round() { return this.store.rounds[this.cursor.round] || null; }
+  get phase() { return this.round ? this.round.phases[this.cursor.phase] : null; }
+
+  receive(message) {
+    const fresh = this.store.receive(message);
+    if (fresh) { this.stop(); this.cursor.goto(0, 'last'); this.view.selected = null; this.follow = true; this.shownRound = null; }
+    if (message.show) {
+      this.stop();
+      this.cursor.goto(message.show.round, message.show.phase ?? 'last');
+      this.follow = this.cursor.atEnd;
+      if (message.show.play) this.play();
+    } else if (this.follow && this.store.count && !this.playing) {
+      this.toEnd();
+    }
+    this.ask();
+    this.showSoon();
+  }
+
+  // Rounds may come faster than a page can draw: at most some eight pictures a second.
+  showSoon() {
+    if (this.soon) return;
+    const wait = Math.max(0, DRAW_MS - (performance.now() - (this.drawnAt ?? -Infinity)));
+    this.soon = setTimeout(() => { this.soon = null; this.drawnAt = performance.now(); this.show(); }, wait);
+  }
+
+  ask() {
+    const gap = this.store.missing(performance.now());
+    if (gap) this.emit('need', gap);
+    clearTimeout(this.asking);
+    if (this.store.rounds.length < this.store.count || this.store.rounds.includes(undefined)) this.asking = setTimeout(() => this.ask(), 1600);
+  }
+
+  toEnd() { this.cursor.goto(this.store.count - 1, 'last'); }
+
+  play() {
+    if (this.playing) return;
+    if (this.cursor.atEnd) this.cursor.goto(this.store.live ? this.cursor.round : 0, 'first');
+    const beat = () => {
+      if (!this.cursor.step(1)) {
+        if (!this.store.live) { this.stop(); this.follow = true; this.show(); return; }
+      }
+      this.follow = this.cursor.atEnd;
+      this.show(true);
+      this.playing = setTimeout(beat, this.beat());
+    };
+    this.playing = setTimeout(beat, this.beat());
+  }
+
+  beat() { return BEAT_MS / this.speed * (this.phase && this.phase.outcome ? 1.5 : 1); }
+  stop() { clearTimeout(this.playing); this.playing = null; }
+  togglePlay() { if (this.playing) this.stop(); else this.play(); this.show(); }
+
+  choose(point, quiet = false) {
+    this.view.selected = point === undefined ? null : point;
+    this.show();
+    if (point !== null && point !== undefined && this.round) {
+      this.tree.reveal({ focus: [point] }, true);
+      const token = tokenOf(this.round, point);
+      if (!quiet || this.reported !== `${this.cursor.round}:${point}`) this.emit('node_click', { run: this.store.run, round: this.cursor.round, node: point, token });
+      this.reported = `${this.cursor.round}:${point}`;
+    }
+  }
+
+  zoom(factor) {
+    const p = this.parts.treePanel;
+    this.tree.zoomBy(factor, p.scrollLeft + p.clientWidth / 2, p.scrollTop + p.clientHeight / 2);
+    this.show();
+  }
+
+  async save(figure, format) {
+    const div = this.parts[figure], look = this.view.look;
+    if (this.round) this[figure].draw(this.round, this.phase, this.view);  // it may be below the fold, not drawn yet
+    if (!div.data) return;
+    const size = { width: div.layout.width, height: div.layout.height };
+    const layout = { ...div.layout, paper_bgcolor: CONFIG.palettes[look].panel, plot_bgcolor: CONFIG.palettes[look].panel };
+    const url = await Plotly.toImage({ data: div.data, layout, config: PLOT_CONFIG }, { format, ...size, scale: format === 'png' ? 2 : 1 });
+    const link = el('a', { href: url, download: `round-${this.cursor.round + 1}-${figure}.${format}` });
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }
+
+  // Draws whatever the state says. Cheap parts every time; the figures when they can be seen.
+  show(smooth = false) {
+    const { parts: p, store, cursor } = this, { round, phase } = this;
+    p.all.setAttribute('aria-pressed', this.view.all);
+    p.fit.setAttribute('aria-pressed', this.view.fit);
+    p.play.replaceChildren(icon(this.playing ? 'pause' : 'play'));
+    p.play.title = say(this.playing ? 'transport.pause' : 'transport.play');
+    p.play.setAttribute('aria-label', p.play.title);
+    p.live.hidden = !store.live;
+    this.root.dataset.empty = round ? 'no' : 'yes';
+    this.showTimeline();
+    if (!round) {
+      p.title.textContent = store.count ? say('empty.waiting', { round: cursor.round + 1 }) : say('heading.empty');
+      for (const part of [p.outcome, p.facts]) part.textContent = '';
+      for (const part of [p.legend, p.phases, p.narration, p.outline]) part.replaceChildren();
+      p.inspector.replaceChildren(...inspector(null, null));
+      this.shownRound = null;
+      return;
+    }
+    if (this.view.selected !== null && !(this.view.selected < round.nodes.token.length && (this.view.selected !== BONUS || round.bonus !== null))) this.view.selected = null;
+    p.title.textContent = say(store.live ? 'heading.so_far' : 'heading.round', { round: cursor.round + 1, rounds: store.count });
+    p.outcome.textContent = round.heading.outcome;
+    p.outcome.dataset.none = round.accepted === 0;
+    p.facts.textContent = [round.heading.facts, round.heading.finish].filter(Boolean).join(' · ');
+    p.legend.replaceChildren(...legend(round, phase, this.view.all && round.all));
+    if (!round.recorded && round.drafted) p.legend.append(el('span', { class: 'ep-key', text: say('empty.unrecorded', { drafted: round.drafted }) }));
+    p.narration.replaceChildren(...narration(phase.say));
+    const newRound = this.shownRound !== round;
+    if (newRound) {
+      if (this.shownRound) this.view.selected = null;
+      p.phases.replaceChildren(...round.phases.map((step, i) => el('button', { type: 'button', class: 'ep-phase', 'data-phase': step.name, text: step.short, title: step.label, 'aria-label': step.label,
+        onclick: () => { this.stop(); this.cursor.phase = i; this.follow = this.cursor.atEnd; this.show(true); } })));
+      p.outline.replaceChildren(outline(round, (point, quiet) => this.choose(point, quiet)));
+    }
+    [...p.phases.children].forEach((button, i) => {
+      button.setAttribute('aria-current', i === cursor.phase ? 'step' : 'false');
+      button.dataset.done = i < cursor.phase;
+    });
+    p.maskSize.textContent = round.mask ? say('panel.mask_size', { rows: round.mask.parents.length }) : '';
+    for (const name of ['mask', 'values']) { p[name].hidden = !round[name]; p[`${name}Empty`].hidden = Boolean(round[name]); }
+    p.maskSoon.hidden = !round.mask || phase.rows[0] !== '-';
+    p.treePanel.setAttribute('aria-label', `${p.title.textContent}, ${round.heading.outcome}`);
+    const nothing = this.view.selected === null;
+    p.inspector.replaceChildren(...inspector(round, nothing ? ROOT : this.view.selected, point => this.choose(point)), ...(nothing && round.recorded ? inspector(null, null) : []));
+    this.shownRound = round;
+    this.draw();
+    if (newRound || smooth || this.lastPhase !== phase) this.tree.reveal(phase, smooth && !newRound);
+    this.lastPhase = phase;
+    if (newRound) { clearTimeout(this.reporting); this.reporting = setTimeout(() => this.emit('round_shown', { run: store.run, round: cursor.round, count: store.count }), 150); }
+    document.dispatchEvent(new CustomEvent('eagle:shown', { detail: { run: store.run, round: cursor.round, phase: phase.name } }));
+  }
+
+  draw() {
+    if (!this.round || !window.Plotly || !this.root.offsetParent) return;
+    this.tree.draw(this.round, this.phase, this.view);
+    for (const name of ['mask', 'values']) if (this.seen.has(this.parts[name])) this[name].draw(this.round, this.phase, this.view);
+  }
+
+  showTimeline() {
+    const { parts: p, store, cursor } = this;
+    const key = `${store.run}:${store.count}:${store.rounds.filter(Boolean).length}`;
+    if (this.timelineKey !== key) {
+      this.timelineKey = key;
+      const most = Math.max(1, ...store.rounds.filter(Boolean).map(round => round.accepted + 1));
+      const cells = [];
+      for (let i = 0; i < store.count; i++) {
+        const round = store.rounds[i];
+        const cell = el('span', { class: 'ep-cell' });
+        if (round) for (let k = round.accepted; k >= 0; k--) { const block = el('i', { class: k === 0 && round.bonus !== null ? 'ep-b' : 'ep-a' }); block.style.height = `${100 / Math.max(4, most)}%`; cell.append(block); }
+        cells.push(cell);
+      }
+      p.strip.replaceChildren(...cells);
+      p.scrubber.max = Math.max(0, store.count * 100 - 1);
+    }
+    const steps = cursor.phases().length || 1;
+    const at = cursor.round + (cursor.phase + 0.5) / steps;
+    p.scrubber.value = Math.floor(at * 100);
+    p.playhead.hidden = !store.count;
+    p.playhead.style.left = `${at / Math.max(1, store.count) * 100}%`;
+    [...p.strip.children].forEach((cell, i) => cell.classList.toggle('ep-here', i === cursor.round));
+    const phase = this.phase;
+    p.scrubber.setAttribute('aria-valuetext', phase ? say('transport.position', { round: cursor.round + 1, phase: phase.label }) : '');
+    const newer = store.count - 1 - cursor.round;
+    p.latest.hidden = !(store.live && newer > 0);
+    p.latest.textContent = `${say('transport.follow')} +${newer}`;
+    p.latest.title = say('transport.follow_title', { count: newer });
+  }
+}

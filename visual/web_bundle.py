@@ -1,0 +1,33 @@
+"""The browser's half of the player as one script: CONFIG, STYLE and the files of visual/web, in order.
+
+Shared by the Gradio component and the exported file; knows neither.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import plotly
+
+from visual import theme
+from visual.message import config, packed
+
+WEB = Path(__file__).parent / "web"
+SCRIPTS = ("store.js", "figures.js", "panels.js", "player.js", "bind.js")
+PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
+def style() -> str:
+    """The stylesheet with both palettes as CSS variables; `data-look` on the player chooses."""
+    fonts = f"--sans: {theme.SANS}; --mono: {theme.MONO};"
+    looks = [f".eagle-player {{ {fonts} {theme.css_variables('light')} }}"]
+    looks.append(f".eagle-player[data-look=dark] {{ {theme.css_variables('dark')} color-scheme: dark; }}")
+    return "\n".join([*looks, (WEB / "player.css").read_text()])
+
+
+@lru_cache(maxsize=8)
+def script(language: str = "en") -> str:
+    """Defines `mount(root, emit)`; meant for the body of a function, so that nothing becomes global."""
+    files = "\n".join((WEB / name).read_text() for name in SCRIPTS)
+    return f"const CONFIG = {packed(config(language))};\nconst STYLE = {packed(style())};\n{files}"
