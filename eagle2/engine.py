@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from eagle2 import record as recorder
-from eagle2 import text, tree
+from eagle2 import lossless, text, tree
 from eagle2.config import Sampling, TreeShape, check_integer
 from eagle2.draft import Draft, Drafter
 from eagle2.live import Clock, LiveCaches
@@ -83,6 +84,18 @@ class Engine:
         """Prompt ids of the next user turn: `ids` (the last prompt and its answer), unchanged, then the new turn."""
         return text.encode_follow_up(self.tokenizer, messages, ids, content, self.target.end_ids)
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`, special tokens left out."""
+        return self.tokenizer.decode(list(ids), skip_special_tokens=True) if self.tokenizer else ""
+
+    def spell(self, ids: Iterable[int]) -> dict[int, bytes]:
+        """The bytes that each of `ids` stands for."""
+        return {token: self._spell(token) for token in sorted(ids)}
+
+    @cached_property
+    def _spell(self) -> Callable[[int], bytes]:
+        return text.speller(self.tokenizer)
+
     def rounds(
         self,
         ids: Sequence[int],
@@ -119,6 +132,18 @@ class Engine:
         with self._lock:
             return decode(self.target, run.prompt, run.sampling, run.output)
 
+    def check(self, ids: Sequence[int], new_ids: Sequence[int], sampling: Sampling) -> lossless.Verdict:
+        """Whether `new_ids` are what plain decoding writes after `ids`; other runs take their turns meanwhile."""
+        prompt = check_ids(ids, self.target.vocab_size, self.target.context_limit)
+        steps = lossless.steps(self.target, prompt, new_ids, sampling)
+        checked = []
+        while True:
+            with self._lock:
+                step = next(steps, None)
+            if step is None:
+                return lossless.verdict(checked, self.target.dtype)
+            checked.append(step)
+
     def policy(self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None) -> Policy | None:
         """The policy as it will act: its `shape` holds the effective values. None for "plain"."""
         _check_type("shape", shape, TreeShape)
@@ -145,8 +170,7 @@ class Engine:
             rounds=tuple(rounds),
             messages=tuple((turn["role"], turn["content"]) for turn in messages),
         )
-        spell = text.speller(self.tokenizer)
-        trace.tokens.update((token, spell(token)) for token in sorted(trace.used_ids()))
+        trace.tokens.update(self.spell(trace.used_ids()))
         return trace
 
     def _run(

@@ -8,14 +8,14 @@ it: it agrees if it is the choice there, or within rounding of it.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from eagle2.config import Sampling
+from eagle2.live import Clock
 from eagle2.sampling import gumbel_noise, log_law
 from eagle2.target import Target
 
@@ -31,7 +31,7 @@ class Verdict:
     """positions: tokens checked. differing: places (from 0) where plain decoding chooses otherwise, rounding aside.
 
     near_ties: places where it chooses otherwise within rounding; gaps: by how much, in logits, for each of them.
-    plain_ms: what plain decoding of these tokens took, the prefill left out.
+    plain_ms: what plain decoding of all of them but the first took; that one comes from the prefill.
     """
 
     positions: int
@@ -45,25 +45,43 @@ class Verdict:
         return not self.differing
 
 
-@torch.inference_mode()
 def check(target: Target, prompt: Sequence[int], new_ids: Sequence[int], sampling: Sampling) -> Verdict:
     """Decode `new_ids` after `prompt` plainly, one pass a token, and compare what would have been drawn each time."""
-    cache = target.begin()
-    _, logits = target.extend(cache, list(prompt))
-    differing, near, gaps, plain_ms = [], [], [], 0.0
+    return verdict(list(steps(target, prompt, new_ids, sampling)), target.dtype)
+
+
+def steps(
+    target: Target, prompt: Sequence[int], new_ids: Sequence[int], sampling: Sampling
+) -> Iterator[tuple[float, float]]:
+    """One pair per new id: its shortfall in logits, and the milliseconds that drawing it and the pass before it took.
+
+    The first id comes from the prefill, whose time is not counted: its milliseconds are 0. Two passes warm up.
+    """
     slack = ROUNDING.get(target.dtype, 1e-4)
+    cache = target.begin()
+    for _ in range(2):
+        target.extend(target.begin(), [prompt[0]])
+    _, logits = target.extend(cache, list(prompt))
     for place, token in enumerate(new_ids):
-        start = time.perf_counter()
+        clock = Clock(target.device)
+        if place:
+            _, logits = target.extend(cache, [new_ids[place - 1]])
         gap = shortfall(logits, token, sampling, len(prompt) + place, slack)
-        if gap > slack:
-            differing.append(place)
-        elif gap > 0:
-            near.append(place)
-            gaps.append(gap)
-        if place + 1 < len(new_ids):
-            _, logits = target.extend(cache, [token])
-            plain_ms += 1e3 * (time.perf_counter() - start)
-    return Verdict(len(new_ids), tuple(differing), tuple(near), tuple(gaps), plain_ms)
+        clock.lap("verify")
+        yield gap, clock.spent_ms["verify_ms"] if place else 0.0
+
+
+def verdict(checked: Sequence[tuple[float, float]], dtype: torch.dtype) -> Verdict:
+    """What the steps come to."""
+    slack = ROUNDING.get(dtype, 1e-4)
+    near = [(place, gap) for place, (gap, _) in enumerate(checked) if 0 < gap <= slack]
+    return Verdict(
+        positions=len(checked),
+        differing=tuple(place for place, (gap, _) in enumerate(checked) if gap > slack),
+        near_ties=tuple(place for place, _ in near),
+        gaps=tuple(gap for _, gap in near),
+        plain_ms=sum(ms for _, ms in checked),
+    )
 
 
 def shortfall(logits: torch.Tensor, token: int, sampling: Sampling, position: int, slack: float) -> float:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from visual.strings_page import METHOD_ENGLISH, PAGE_ENGLISH
+
 ENGLISH: Mapping[str, str] = MappingProxyType(
     {
         # heading
@@ -244,6 +246,8 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "say.more": "{count} more",
         # numbers as words
         "numbers": "no one two three four five six seven eight nine ten eleven twelve",
+        **PAGE_ENGLISH,
+        "method.page": METHOD_ENGLISH,
     }
 )
 

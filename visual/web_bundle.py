@@ -27,6 +27,31 @@ def style() -> str:
 
 
 @lru_cache(maxsize=8)
+def chat_script(language: str = "en") -> str:
+    """Defines `mountChat(root, emit)`."""
+    return _bundle(language, "store.js", "chat.js")
+
+
+@lru_cache(maxsize=8)
+def chart_script(language: str = "en") -> str:
+    """Defines `mountChart(root)`."""
+    return _bundle(language, "figures.js", "look.js", "chart.js")
+
+
+def _bundle(language: str, *names: str) -> str:
+    files = "\n".join((WEB / name).read_text() for name in names)
+    return f"const CONFIG = {packed(config(language))};\n{files}"
+
+
+def page_style() -> str:
+    """The page's own stylesheet, for `launch(css=...)`: chat, chips, forms; both palettes on the page as a whole."""
+    light, dark = theme.css_variables("light"), theme.css_variables("dark")
+    fonts = f"--sans: {theme.SANS}; --mono: {theme.MONO};"
+    looks = f":root {{ {fonts} {light} }} :root[data-theme=dark], body.dark {{ {dark} }}"
+    return f"{looks}\n{(WEB / 'page.css').read_text()}"
+
+
+@lru_cache(maxsize=8)
 def script(language: str = "en") -> str:
     """Defines `mount(root, emit)`; meant for the body of a function, so that nothing becomes global."""
     files = "\n".join((WEB / name).read_text() for name in SCRIPTS)

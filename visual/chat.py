@@ -1,0 +1,78 @@
+"""The chat and the statistics figures as Gradio components. The chat's answers come to the browser with the player's
+rounds; what Python sends are the turns alone, so its messages do not grow with the text.
+
+    log = chat.component()
+    log.open_run(on_open, None, outputs)        # evt._data: run, round; a token of another turn was clicked
+    yield chat.message(visit.turns)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import gradio as gr
+import plotly.graph_objects as go
+
+from visual.message import packed, serial
+from visual.session import Turn
+from visual.web_bundle import chart_script, chat_script
+
+RECEIVE = """
+let last = null;
+function take() {
+  if (typeof props.value !== 'string' || !props.value || props.value === last) return;
+  last = props.value;
+  part.receive(JSON.parse(props.value));
+}
+take();
+watch('value', take);
+"""
+
+
+def component(value: str | None = None, language: str = "en", elem_id: str = "chat") -> gr.HTML:
+    """The chat, empty or with a first message."""
+    mount = "const part = mountChat(element.querySelector('.eagle-chat') || element, (name, detail) => {\n"
+    mount += "  if (name === 'open_run') trigger('open_run', detail);\n});\n"
+    return gr.HTML(
+        value=value,
+        html_template="<div class='eagle-chat'></div>",
+        js_on_load=f"{chat_script(language)}\n{mount}{RECEIVE}",
+        apply_default_css=False,
+        elem_id=elem_id,
+    )
+
+
+def message(turns: Sequence[Turn]) -> str:
+    """What the chat shows: user turns in order, each with the run that answers it."""
+    shown = []
+    for turn in turns:
+        begun = turn.messages[-1]["content"] if turn.messages and turn.messages[-1]["role"] == "assistant" else ""
+        said = [m for m in turn.messages if m["role"] == "user"]
+        system = [m["content"] for m in turn.messages if m["role"] == "system"] if turn is turns[0] else []
+        shown.append(
+            {
+                "run": turn.run,
+                "name": turn.name,
+                "system": system[0] if system else "",
+                "user": said[-1]["content"] if said else f"{len(turn.prompt_ids)} tokens",
+                "begun": begun,
+            }
+        )
+    return packed({"turns": shown, "serial": serial()})
+
+
+def chart(elem_id: str) -> gr.HTML:
+    """An empty statistics figure; its value is `chart_message`."""
+    mount = "const part = mountChart(element.querySelector('.eagle-chart') || element);\n"
+    return gr.HTML(
+        html_template="<div class='eagle-chart' style='height:300px'></div>",
+        js_on_load=f"{chart_script()}\n{mount}{RECEIVE.replace('JSON.parse(props.value)', 'props.value')}",
+        apply_default_css=False,
+        elem_id=elem_id,
+    )
+
+
+def chart_message(light: go.Figure, dark: go.Figure) -> str:
+    """One figure in both looks."""
+    return packed({"light": json.loads(light.to_json()), "dark": json.loads(dark.to_json()), "serial": serial()})

@@ -1,0 +1,92 @@
+"""The settings form: its numbers -> `Settings`, or the sentence that says what is wrong; and what they mean in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from eagle2.config import EAGLE_SHAPE, METHODS, Sampling, TreeShape, effective_shape, pool_size
+from eagle2.trace import Settings
+from visual.labels import for_html
+from visual.strings import say
+
+MOST = TreeShape(top_k=32, depth=12, max_nodes=256)
+"""What a visitor can ask for: larger trees are neither faster nor readable."""
+
+FIELDS = ("method", "top_k", "depth", "max_nodes", "temperature", "top_p", "sample_top_k", "seed", "max_new_tokens")
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form's values as Gradio or a link delivers them; whole numbers may come as floats."""
+
+    method: object = "eagle2"
+    top_k: object = TreeShape().top_k
+    depth: object = TreeShape().depth
+    max_nodes: object = TreeShape().max_nodes
+    temperature: object = 0.0
+    top_p: object = 1.0
+    sample_top_k: object = 0
+    seed: object = 0
+    max_new_tokens: object = 96
+
+    def settings(self, most_new_tokens: int, language: str = "en") -> Settings:
+        """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it."""
+        if self.method not in METHODS:
+            raise ValueError(say("form.unknown_method", language, method=self.method))
+        shape = TreeShape(
+            self._whole("top_k", MOST.top_k, language),
+            self._whole("depth", MOST.depth, language),
+            self._whole("max_nodes", MOST.max_nodes, language),
+        )
+        sampling = Sampling(
+            self._number("temperature", language),
+            self._number("top_p", language),
+            self._whole("sample_top_k", 2**31, language, least=0),
+            self._whole("seed", 2**63, language, least=0),
+        )
+        cap = self._whole("max_new_tokens", most_new_tokens, language)
+        return Settings(str(self.method), shape, sampling, cap)
+
+    def _number(self, name: str, language: str) -> float:
+        value = getattr(self, name)
+        fault = say("form.no_number", language, name=say(f"form.{name}", language), value=value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(fault) from error
+        if not math.isfinite(number):
+            raise ValueError(fault)
+        return number
+
+    def _whole(self, name: str, most: int, language: str, least: int = 1) -> int:
+        value = self._number(name, language)
+        if value != int(value) or not least <= value <= most:
+            told = say(f"form.{name}", language)
+            raise ValueError(say("form.range", language, name=told, value=f"{value:g}", least=least, most=most))
+        return int(value)
+
+
+def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
+    """What the settings mean, as HTML: pool, verified nodes and cost, what is clamped, or what is wrong."""
+    try:
+        settings = form.settings(most_new_tokens, language)
+    except ValueError as error:
+        return f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'
+    method, asked = settings.policy, settings.shape
+    shape = effective_shape(method, asked, 2**31)
+    lines = [say(f"method.{method}", language)]
+    if shape is None:
+        lines.append(say("form.cost_plain", language))
+    else:
+        drafted = shape.max_nodes if method == "eagle" else pool_size(shape.top_k, shape.depth)
+        sums = {"k": shape.top_k, "d": shape.depth, "less": shape.depth - 1, "pool": drafted, "kept": shape.max_nodes}
+        key = "form.pool_static" if method == "eagle" else "form.pool_chain" if shape.top_k == 1 else "form.pool"
+        lines.append(say(key, language, **sums))
+        lines.append(say("form.cost", language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
+        if method != "eagle" and shape.max_nodes != asked.max_nodes:
+            lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
+        if method == "eagle" and asked != EAGLE_SHAPE:
+            lines.append(say("form.fixed", language))
+    lines.append(say("form.greedy" if settings.sampling.greedy else "form.sampled", language, seed=settings.sampling.seed))
+    return "".join(f"<p>{for_html(line)}</p>" for line in lines)

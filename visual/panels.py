@@ -1,0 +1,125 @@
+"""The page's texts that change with a run: the chips at the top, the metrics table, the method page. HTML from plain data.
+
+Every number comes from `eagle2.metrics`; every string from the table; token text is escaped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eagle2 import metrics
+from eagle2.trace import Pair
+from visual.labels import for_html
+from visual.session import Turn
+from visual.strings import say
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The speed and losslessness check of one run. speedup: this run's tokens/s over plain decoding's."""
+
+    speedup: float
+    plain_tokens_per_s: float
+    checked: int
+    differing: int
+    near_ties: int
+
+
+def chip(text: str, title: str = "", kind: str = "") -> str:
+    return f'<span class="es-chip {kind}" title="{for_html(title)}">{for_html(text)}</span>'
+
+
+def method_chip(turn: Turn, language: str) -> str:
+    s = turn.settings
+    name = say(f"method_name.{s.policy}", language)
+    drafted = [r for r in turn.rounds if r.drafted]
+    if s.policy in ("plain", "eagle") or not drafted:
+        return chip(name)
+    tree = say("chip.shape", language, k=s.shape.top_k, d=s.shape.depth, m=max(r.kept for r in drafted))
+    return chip(f"{name} · {tree}")
+
+
+def chips(turn: Turn | None, status: str, found: Comparison | None = None, language: str = "en") -> str:
+    """The line of chips. status: of the models, where no run says which pair made it."""
+    parts = []
+    if turn is None:
+        return f'<div class="es-chips">{chip(status, kind="es-status")}</div>'
+    parts.append(chip(pair_name(turn.pair), say("chip.pair_title", language, **pair_facts(turn.pair))))
+    parts.append(method_chip(turn, language))
+    tau, speed = metrics.tau(turn.rounds), metrics.speed(turn.rounds)
+    if tau is not None:
+        parts.append(chip(say("chip.tau", language, tau=f"{tau:.2f}"), say("formula.tau", language), "es-strong"))
+    if speed is not None:
+        rate = say("chip.speed", language, speed=f"{speed.tokens_per_s:.1f}")
+        parts.append(chip(rate, say("formula.speed", language)))
+    if found is not None:
+        parts.append(chip(told_speedup(found, language), say("formula.speedup", language)))
+        lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
+        parts.append(chip(lossless, say("formula.lossless", language), "es-good" if not found.differing else "es-bad"))
+    if turn.name:
+        parts.append(chip(say("chip.recorded", language), say("chip.recorded_title", language)))
+    return f'<div class="es-chips">{"".join(parts)}</div>'
+
+
+def pair_name(pair: Pair) -> str:
+    return f"{pair.target.rstrip('/').split('/')[-1]} · {pair.device} {pair.dtype}"
+
+
+def pair_facts(pair: Pair) -> dict[str, str]:
+    return {
+        "target": pair.target,
+        "revision": pair.target_revision or "–",
+        "head": pair.head or "–",
+        "head_revision": pair.head_revision or "–",
+    }
+
+
+def verdict(found: Comparison) -> dict[str, int]:
+    agreed = found.checked - found.differing
+    return {"agreed": agreed, "checked": found.checked, "near": found.near_ties, "differing": found.differing}
+
+
+def told_speedup(found: Comparison, language: str = "en") -> str:
+    """ "1.4× plain", or "0.8× plain: slower here" where it is."""
+    key = "chip.slower" if found.speedup < 0.995 else "chip.faster"
+    return say(key, language, speedup=f"{found.speedup:.2f}")
+
+
+def metrics_table(turn: Turn | None, found: Comparison | None = None, language: str = "en") -> str:
+    """The run in numbers, each with its formula behind it."""
+    rounds = turn.rounds if turn else []
+    tau, mean, speed = metrics.tau(rounds), metrics.accepted_per_round(rounds), metrics.speed(rounds)
+    if tau is None:
+        return f'<p class="es-muted">{for_html(say("metrics.empty", language))}</p>'
+    kept = sum(r.kept for r in rounds)
+    accepted = sum(len(r.accepted) for r in rounds)
+    rows = [
+        ("tau", f"{tau:.2f}"),
+        ("accepted", f"{mean:.2f}"),
+        ("tokens", str(sum(len(r.committed) for r in rounds))),
+        ("passes", str(metrics.passes(rounds))),
+        ("share", f"{accepted / kept:.1%} ({accepted} / {kept})" if kept else "–"),
+    ]
+    drafted = [r for r in rounds if r.token and r.bonus is not None]
+    if drafted:
+        expected = sum(r.predicted for r in drafted) / len(drafted)
+        happened = sum(len(r.accepted) + 1 for r in drafted) / len(drafted)
+        rows.append(("predicted", say("metrics.against", language, a=f"{expected:.2f}", b=f"{happened:.2f}")))
+    if speed is not None:
+        rows.append(("speed", f"{speed.tokens_per_s:.1f}"))
+        split = (f"{share:.0%}" for share in (speed.draft_share, speed.verify_share, speed.rest_share))
+        rows.append(("split", " / ".join(split)))
+        rows.append(("prefill", f"{speed.prefill_ms:.0f} ms"))
+    if found is not None:
+        rows.append(("speedup", f"{told_speedup(found, language)} ({found.plain_tokens_per_s:.1f} tokens/s)"))
+        rows.append(("lossless", say("metrics.verdict", language, **verdict(found))))
+    depths = metrics.acceptance_by_depth(rounds)
+    if depths:
+        told = " · ".join(f"{a / n:.0%}" for n, a in depths if n)
+        rows.append(("by_depth", told))
+    body = "".join(
+        f'<tr title="{for_html(say(f"formula.{key}", language))}"><th scope="row">{for_html(say(f"metrics.{key}", language))}'
+        f"</th><td>{for_html(value)}</td><td class='es-formula'>{for_html(say(f'formula.{key}', language))}</td></tr>"
+        for key, value in rows
+    )
+    return f'<table class="es-table"><tbody>{body}</tbody></table>'

@@ -1,0 +1,170 @@
+"""One visitor's conversation and the runs in it. Plain data and one live generator; knows no Gradio and no pictures.
+
+A turn is a prompt and the run that answers it. A follow-up turn's prompt is exactly the ids of the turns before, then
+the new one. A run can be taken round by round, stopped anywhere and gone on with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from eagle2.trace import Pair, Round, Settings, Trace
+
+_RUNS = itertools.count(1)
+
+
+@dataclass
+class Turn:
+    """A prompt and its rounds so far. messages: the chat up to this user turn. name: of a recording, else None."""
+
+    prompt_ids: list[int]
+    messages: list[dict[str, str]]
+    settings: Settings
+    pair: Pair
+    tokens: dict[int, bytes] = field(default_factory=dict)
+    rounds: list[Round] = field(default_factory=list)
+    name: str | None = None
+    run: str = field(default_factory=lambda: f"run-{next(_RUNS)}")
+    source: Iterator[Round] | None = None
+
+    @property
+    def ids(self) -> list[int]:
+        return self.prompt_ids + [token for r in self.rounds for token in r.committed]
+
+    @property
+    def open(self) -> bool:
+        """Whether more rounds can come: it is no recording and no stop or cap has ended it."""
+        return self.name is None and not (self.rounds and self.rounds[-1].finish)
+
+    @classmethod
+    def recorded(cls, trace: Trace, name: str) -> Turn:
+        messages = [{"role": role, "content": content} for role, content in trace.messages]
+        settings, pair = trace.settings, trace.pair
+        return cls(list(trace.prompt_ids), messages, settings, pair, dict(trace.tokens), list(trace.rounds), name)
+
+    def trace(self, effective: object) -> Trace:
+        """The run so far as a record. effective: the shape after clamping."""
+        messages = tuple((turn["role"], turn["content"]) for turn in self.messages)
+        kept = Trace(
+            tuple(self.prompt_ids), self.settings, effective, self.pair, {}, tuple(self.rounds), messages
+        )
+        kept.tokens.update((token, self.tokens[token]) for token in sorted(kept.used_ids()))
+        return kept
+
+
+@dataclass
+class Visit:
+    """What one browser tab has: its turns, the one that is shown, and whether its run should halt after this round."""
+
+    turns: list[Turn] = field(default_factory=list)
+    shown: Turn | None = None
+    halt: bool = False
+    busy: bool = False
+
+    @property
+    def last(self) -> Turn | None:
+        return self.turns[-1] if self.turns else None
+
+    def turn(self, run: str) -> Turn:
+        """The turn of a run's name. Raises ValueError where this visitor has none of that name."""
+        for turn in self.turns:
+            if turn.run == run:
+                return turn
+        raise ValueError("that run is not part of this conversation any more")
+
+    def load(self, trace: Trace, name: str) -> Turn:
+        """Show a recorded run instead of the conversation so far."""
+        self.close()
+        self.turns = [Turn.recorded(trace, name)]
+        self.shown = self.turns[0]
+        return self.shown
+
+    def begin(self, engine: object, prompt: str, system: str, settings: Settings) -> Turn:
+        """A new turn: the next of the conversation, or the first where none is going on. Raises ValueError."""
+        last = self.last
+        turn = {"role": "user", "content": prompt}
+        if last is None or last.name is not None or last.pair != engine.pair:
+            messages = [{"role": "system", "content": system}] if system.strip() else []
+            messages.append(turn)
+            ids, turns = engine.encode_chat(messages), []
+        else:
+            ids = engine.encode_follow_up(last.messages, last.ids, prompt)
+            messages = [*last.messages, {"role": "assistant", "content": engine.decode(last.ids[len(last.prompt_ids) :])}, turn]
+            turns = self.turns
+        made = Turn(ids, messages, settings, engine.pair)
+        made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
+        self.close()
+        self.turns = [*turns, made]
+        self.shown = made
+        return made
+
+    def close(self) -> None:
+        """Let go of the live run's generator, if there is one; the run can still be gone on with."""
+        for turn in self.turns:
+            if turn.source is not None:
+                turn.source.close()
+                turn.source = None
+
+    def clear(self) -> None:
+        self.close()
+        self.turns, self.shown = [], None
+
+
+def advance(turn: Turn, engine: object) -> Round:
+    """The next round of an open run, from its generator or, where that is gone, behind the rounds so far."""
+    if turn.source is None:
+        s = turn.settings
+        turn.source = engine.rounds(
+            turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds
+        )
+    made = next(turn.source)
+    if made.finish:
+        turn.source = None
+    absorb(turn, made, engine)
+    return made
+
+
+def absorb(turn: Turn, made: Round, engine: object) -> None:
+    """Add a round to its turn, with the bytes of the tokens that are new in it."""
+    turn.rounds.append(made)
+    used = Trace(tuple(turn.prompt_ids), turn.settings, None, turn.pair, {}, (made,)).used_ids()
+    turn.tokens.update(engine.spell(used - turn.tokens.keys()))
+
+
+class Visits:
+    """Visitors by session, at most `limit`; the one seen longest ago is forgotten first. Safe across threads."""
+
+    def __init__(self, limit: int = 500) -> None:
+        self._limit = limit
+        self._visits: OrderedDict[str, Visit] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, session: str) -> Visit:
+        with self._lock:
+            visit = self._visits.setdefault(session, Visit())
+            self._visits.move_to_end(session)
+            idle = [key for key, other in self._visits.items() if not other.busy and key != session]
+            for key in idle[: max(0, len(self._visits) - self._limit)]:
+                self._visits.pop(key).close()
+            return visit
+
+    def forget(self, session: str) -> None:
+        with self._lock:
+            visit = self._visits.pop(session, None)
+        if visit is not None:
+            visit.halt = True
+            if not visit.busy:
+                visit.close()
+
+    def __len__(self) -> int:
+        return len(self._visits)
+
+
+def text_pieces_context(rounds: Sequence[Round], index: int, needed: int = 4) -> list[int]:
+    """The last committed ids before round `index`: enough to finish a character that they began."""
+    before = [token for r in rounds[max(0, index - needed) : index] for token in r.committed]
+    return before[-needed:]

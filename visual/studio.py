@@ -1,0 +1,106 @@
+"""The models behind the page: loaded once, beside the page, shared by all visitors; on ZeroGPU, run in its workers.
+
+Knows the engine and no Gradio. A page asks for the next round of a turn and gets plain data.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from eagle2.trace import Round, Settings
+from visual.session import Turn, absorb, advance
+
+MOST_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the owner of a page decides and no visitor can change. max_new_tokens: per run. runs: at once."""
+
+    target: str | None = None
+    head: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    max_new_tokens: int = 512
+    runs: int = 4
+    waiting: int = 32
+    upload_mb: int = 32
+    public: bool = False
+
+
+class Studio:
+    """state: "waiting", "loading", "ready" or "failed"; `fault` then says why, in one sentence."""
+
+    def __init__(self, options: Options, load: Callable[..., object] | None = None) -> None:
+        self.options = options
+        self.state = "waiting"
+        self.fault = ""
+        self._load = load
+        self._engine: object | None = None
+        self._lock = threading.Lock()
+        self._worker: Callable[..., Iterator[Round]] | None = None
+        if importlib.util.find_spec("spaces"):
+            import spaces
+
+            self._worker = spaces.GPU(duration=duration_s)(self._work)
+
+    def start(self) -> None:
+        """Load in the background, so that the page is there before the models are."""
+        threading.Thread(target=self._try, daemon=True, name="load models").start()
+
+    def engine(self) -> object:
+        """The engine, waiting for it where it is still being loaded. Raises ValueError with the reason it failed."""
+        self._try()
+        if self._engine is None:
+            raise ValueError(self.fault)
+        return self._engine
+
+    def _try(self) -> None:
+        with self._lock:
+            if self._engine is not None:
+                return
+            self.state = "loading"
+            try:
+                self._engine = self._loaded()
+            except (ValueError, OSError, RuntimeError, ImportError) as error:
+                self.state, self.fault = "failed", str(error)
+            else:
+                self.state = "ready"
+
+    def _loaded(self) -> object:
+        if self._load is None:
+            from eagle2.loading import load as loader
+        else:
+            loader = self._load
+        o = self.options
+        if self._worker is not None:  # no process but a worker may touch CUDA there; it moves the models over
+            return loader(o.target, o.head, "cpu", "bfloat16" if o.dtype == "auto" else o.dtype)
+        return loader(o.target, o.head, o.device, o.dtype)
+
+    def rounds(self, turn: Turn) -> Iterator[Round]:
+        """The rounds that are still to come, each added to the turn before it is yielded. Leaving off is always safe."""
+        engine = self.engine()
+        if self._worker is None:
+            while turn.open:
+                yield advance(turn, engine)
+            return
+        for made in self._worker(turn.prompt_ids, turn.settings, turn.rounds):
+            absorb(turn, made, engine)
+            yield made
+
+    def _work(self, prompt_ids: list[int], settings: Settings, after: list[Round]) -> Iterator[Round]:
+        """One visitor's run in a ZeroGPU worker: plain data in, plain data out."""
+        from eagle2.loading import move
+
+        engine = move(self.engine(), "cuda")
+        s = settings
+        yield from engine.rounds(prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after)
+
+
+def duration_s(prompt_ids: list[int], settings: Settings, after: list[Round]) -> int:
+    """Seconds of GPU to ask for: moving the models, then a guess per token that errs on the long side, capped."""
+    done = sum(len(r.committed) for r in after)
+    return min(MOST_SECONDS, 15 + (settings.max_new_tokens - done) // 8 + len(prompt_ids) // 1000)

@@ -1,0 +1,16 @@
+// One small Plotly figure that follows light and dark. Its value is JSON text: {"light": figure, "dark": figure}.
+
+function mountChart(root) {
+  if (root.eagleChart) return root.eagleChart;
+  let figures = null;
+  const draw = () => {
+    if (!figures || !root.offsetParent) return;
+    if (!window.Plotly) { setTimeout(draw, 80); return; }
+    const { data, layout } = figures[pageLook()];
+    window.Plotly.react(root, data, { ...layout, width: root.clientWidth }, PLOT_CONFIG);
+  };
+  new ResizeObserver(draw).observe(root);
+  onLook(draw);
+  root.eagleChart = { receive(text) { figures = JSON.parse(text); draw(); } };
+  return root.eagleChart;
+}
