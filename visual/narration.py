@@ -41,6 +41,15 @@ def number(value: float) -> str:
     return f"{value:.2g}" if value < 0.0001 else f"{value:.4f}".rstrip("0") if value < 0.00995 else f"{value:.3f}"
 
 
+def told_apart(a: float, b: float) -> tuple[str, str]:
+    """Both numbers with as few digits as show that they differ; up to six."""
+    for digits in range(2, 7):
+        pair = (number(a), number(b)) if digits == 2 else (f"{a:.{digits}g}", f"{b:.{digits}g}")
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
 class Narrator:
     """Speaks one language about one run's tokens."""
 
@@ -144,14 +153,15 @@ class Narrator:
         if set(order[:kept]) != set(round.flattened):
             return self.fill("say.rerank_policy", kept=kept, drafted=drafted)
         last, out = order[kept - 1], order[kept]
+        last_value, out_value = told_apart(round.value[last], round.value[out])
         return self.fill(
             "say.rerank_top",
             drafted=drafted,
             kept=kept,
             last=self.node(round, last),
-            last_value=float(round.value[last]),
+            last_value=Part("number", last_value),
             out=self.node(round, out),
-            out_value=float(round.value[out]),
+            out_value=Part("number", out_value),
         )
 
     def flatten(self, round: Round, phase: Phase) -> Sentence:

@@ -184,4 +184,4 @@ def run(rounds: int = 6, seed: int = 0, **shape: int) -> Trace:
     shape_ = TreeShape(shape.get("top_k", 10), shape.get("depth", 6), shape.get("max_nodes", 59))
     settings = Settings("eagle2", shape_, Sampling(), 64)
     pair = Pair("synthetic target", "synthetic head")
-    return Trace((1, 2, 3), settings, shape_, pair, TOKENS, tuple(made), (("user", "Give me a recipe for pancakes."),))
+    return Trace(IDS[:37], settings, shape_, pair, TOKENS, tuple(made), (("user", "Give me a recipe for pancakes."),))

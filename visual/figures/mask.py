@@ -109,7 +109,11 @@ def mask_spec(
             "yaxis": {
                 **axis,
                 "range": [count - 0.5, -0.5],
-                **({} if labelled else {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}),
+                **(
+                    {}
+                    if 8 < count <= LABELLED_ROWS
+                    else {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
+                ),
                 "tickvals": list(range(count)) if labelled else [0, *range(10, count, 10)],
                 "ticktext": names if labelled else ["0", *(str(s) for s in range(10, count, 10))],
                 "tickfont": {"family": theme.MONO, "size": 14 if labelled else 13},

@@ -64,7 +64,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
     parts = predicted_parts(round)
     outcome = len(walk(round)) + 1
     green, blue, vermillion = (theme.color(name, look) for name in ("green", "blue", "vermillion"))
-    panel, faint = theme.color("panel", look), theme.color("faint", look)
+    panel = theme.color("panel", look)
     names = [say("values.happened", language), say("values.predicted", language)]
     cut_text = say("values.all_kept" if kept == drafted else "values.cut", language, kept=kept, drafted=drafted)
     traces: list[dict] = [
@@ -147,7 +147,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
             "xaxis": {
                 "domain": [0, 1],
                 "anchor": "y",
-                "range": [0.3, window + 0.7],
+                "range": [0.3 - 0.02 * window, window + 0.7],
                 "showgrid": False,
                 "title": {"text": say("values.axis_rank", language), "standoff": 6},
                 "tickvals": ticks(drafted),
@@ -210,14 +210,14 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
                         {
                             "x": 1,
                             "xref": "paper",
-                            "y": 0,
+                            "y": 0.74,
                             "yref": "paper",
                             "xanchor": "right",
-                            "yanchor": "bottom",
-                            "yshift": 4,
+                            "yanchor": "top",
+                            "yshift": -22,
                             "showarrow": False,
                             "text": say("values.more", language, count=drafted - window),
-                            "font": {"size": 14, "color": faint},
+                            "font": {"size": 14, "color": theme.color("muted", look)},
                             "name": "more",
                         }
                     ]

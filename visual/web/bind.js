@@ -105,6 +105,7 @@ Object.assign(Player.prototype, {
       this.tree.zoomBy(event.deltaY < 0 ? 1.15 : 1 / 1.15, ...place(p.tree, event));
       this.show();
     }, { passive: false });
+    p.treePanel.addEventListener('scroll', () => this.tip(null));
     p.tree.addEventListener('dblclick', () => { this.tree.resetZoom(); this.show(); });
   },
 

@@ -70,8 +70,9 @@ class TreeFigure {
     const extra = Math.max(-12, Math.min(90 / scale, (room.width / scale - scene.width) / Math.max(1, scene.levels)));
     const width = Math.max(scene.width + extra * scene.levels, room.width / scale);
     const height = Math.max(scene.height, room.height / scale);
+    const edge = Math.max(0, 12 - scene.x[0] * scale) / scale;  // the root's marker keeps its size when all shrinks
     const above = (height - scene.height) / 2;
-    return { scale, dot: Math.max(scale, 0.55), labelled: scale > 0.45, extra, width, height, range: { x: [0, width], y: [height - above, -above] } };
+    return { scale, dot: Math.max(scale, 0.55), labelled: scale > 0.45, extra, width, height, range: { x: [-edge, width - edge], y: [height - above, -above] } };
   }
 
   draw(round, phase, view) {
@@ -275,8 +276,8 @@ class ValuesFigure {
     layout.shapes = base.layout.shapes.map(cut);
     layout.annotations = base.layout.annotations.map(cut);
     if (view.all) {
-      layout.xaxis = { ...layout.xaxis, range: [0.3, order.length + 0.7] };
-      layout.yaxis = { ...layout.yaxis, range: [Math.log10(heights[heights.length - 1]) - 0.2, layout.yaxis.range[1]] };
+      layout.xaxis = { ...layout.xaxis, tickvals: undefined, nticks: 6, range: [0.3 - 0.02 * order.length, order.length + 0.7] };
+      layout.yaxis = { ...layout.yaxis, tickvals: undefined, ticktext: undefined, dtick: 1, range: [Math.log10(heights[heights.length - 1]) - 0.2, layout.yaxis.range[1]] };
       layout.annotations = layout.annotations.filter(item => item.name !== 'more');
     }
     layout.uirevision = `values-${round.index}-${view.all}`;
