@@ -81,14 +81,18 @@ class TestGenerate:
         assert text == spelled.rstrip("\ufffd")  # a character that the cap has cut is not shown
 
     @pytest.mark.parametrize("temperature", ["0", "1"])
-    def test_every_method_gives_the_same_text(self, capsys, pair, temperature):
-        law = ["--temperature", temperature, "--max-new-tokens", "12"]
-        texts = set()
+    def test_every_method_gives_the_same_text_and_ids(self, capsys, pair, temperature, tmp_path):
+        file = tmp_path / "run.json"
+        law = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
+        runs = set()
         for method in ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both"):
             code, out, err = run(capsys, "Hello", "--method", method, *law, *pair)
             assert (code, err) == (0, "")
-            texts.add(out.rstrip("\n").rpartition("\n")[0])
-        assert len(texts) == 1
+            trace = trace_file.load(file)
+            assert trace.settings.policy == method
+            assert (trace.effective is None) == (method == "plain")
+            runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
+        assert len(runs) == 1
 
     def test_a_stop_string_ends_the_text_before_it(self, capsys, pair):
         law = ["--temperature", "1.5", "--max-new-tokens", "40"]

@@ -11,7 +11,7 @@ TEMPLATE = (
     "{% if m.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}"
     "<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-SPECIAL = ("<|user|>", "<|assistant|>", "<|end|>")
+SPECIAL = ("<|user|>", "<|assistant|>", "<|end|>", "<｜é▁of▁text｜>")
 
 
 def with_specials(backend: Tokenizer, **options) -> PreTrainedTokenizerFast:
@@ -118,8 +118,9 @@ class TestSpeller:
         assert [spell(token) for token in encode(sentencepiece, "x\n")] == [b" x", b"\n"]
         assert spell(sentencepiece.convert_tokens_to_ids("<0xF0>")) == b"\xf0"
 
-    def test_special_tokens_give_their_names(self, tokenizer):
-        assert text.speller(tokenizer)(tokenizer.convert_tokens_to_ids("<|end|>")) == b"<|end|>"
+    @pytest.mark.parametrize("name", SPECIAL)
+    def test_special_tokens_give_their_names(self, tokenizer, name):
+        assert text.speller(tokenizer)(tokenizer.convert_tokens_to_ids(name)) == name.encode()
 
     def test_ids_beyond_the_tokenizers_own_are_spelled_as_numbers(self, tokenizer):
         assert text.speller(tokenizer)(99_999) == b"<99999>"
