@@ -81,3 +81,34 @@ class Sampling:
     @property
     def greedy(self) -> bool:
         return self.temperature == 0
+
+
+METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
+"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape."""
+
+EAGLE_SHAPE = TreeShape(top_k=4, depth=5, max_nodes=25)
+"""EAGLE-1's static tree: 4/8/8/3/2 nodes over five levels."""
+
+
+def pool_size(top_k: int, depth: int) -> int:
+    """Nodes drafted before reranking: top_k in the first level, top_k x top_k in each one after it."""
+    return top_k + (depth - 1) * top_k * top_k
+
+
+def effective_shape(method: str, shape: TreeShape, vocabulary: int) -> TreeShape | None:
+    """What a method makes of a shape: `top_k` clamped to the vocabulary, `max_nodes` to what can be kept.
+
+    None for "plain". Raises ValueError for an unknown method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"policy {method!r} is unknown; choose one of {', '.join(METHODS)}, or give a tree as paths")
+    if method == "plain":
+        return None
+    if method == "eagle":
+        return EAGLE_SHAPE
+    top_k = min(1 if method == "chain" else shape.top_k, vocabulary)
+    if method in ("eagle2-no-rerank", "eagle2-no-both"):
+        return TreeShape(
+            top_k, shape.depth, top_k * shape.depth
+        )  # the best of every level stay, however many were asked
+    return TreeShape(top_k, shape.depth, min(shape.max_nodes, pool_size(top_k, shape.depth)))

@@ -32,7 +32,7 @@ LIVE_RUNS = 4
 
 @dataclass
 class Caches:
-    """A run's tensors. fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them."""
+    """fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them."""
 
     target: TargetCache
     draft: Draft | None
@@ -79,6 +79,10 @@ class Engine:
         """Prompt ids of a conversation ({"role", "content"} turns) under the model's chat template."""
         return text.encode_chat(self.tokenizer, messages)
 
+    def encode_follow_up(self, messages: Sequence[dict[str, str]], ids: Sequence[int], content: str) -> list[int]:
+        """Prompt ids of the next user turn: `ids` (the last prompt and its answer), unchanged, then the new turn."""
+        return text.encode_follow_up(self.tokenizer, messages, ids, content, self.target.end_ids)
+
     def rounds(
         self,
         ids: Sequence[int],
@@ -88,15 +92,19 @@ class Engine:
         policy: str | Sequence[Sequence[int]] = "eagle2",
         stop: StopRule | None = None,
         record: bool = True,
+        after: Sequence[Round] = (),
     ) -> Iterator[Round]:
         """Generate after `ids`, one round per `next()`; all rounds' `committed` together equal `plain`.
 
         policy: a method's name, or a static tree as paths of child ranks. stop: see `StopRule`. record: fill in nodes
-        and checks; without it rounds hold ids, counts and times only. Everything is checked at the call: raises
-        TypeError or ValueError in one sentence.
+        and checks; without it rounds hold ids, counts and times only. after: rounds of an earlier, unfinished call with
+        the same arguments; the run goes on behind them (same seed, same tokens). Everything is checked at the call:
+        raises TypeError or ValueError in one sentence.
         """
         chosen = self.policy(policy, shape)
         run = self._run(ids, sampling, max_new_tokens, stop, chosen, record)
+        if after:
+            self._resume(run, after)
         return self._iterate(run)
 
     def plain(
@@ -158,6 +166,19 @@ class Engine:
         room = min(max_new_tokens, self.target.context_limit - len(prompt))
         output = Output(room, self.target.end_ids, stop)
         return Run(prompt, sampling or Sampling(), policy, output, record)
+
+    def _resume(self, run: Run, after: Sequence[Round]) -> None:
+        """Put `run` behind the last of `after`; its caches are made again at its first step."""
+        if after[-1].finish is not None:
+            raise ValueError(
+                f"the run ended with round {after[-1].index} ({after[-1].finish}); nothing goes on behind it"
+            )
+        new = [token for r in after for token in r.committed]
+        if after[-1].prefix_length + len(after[-1].committed) + 1 - after[-1].first != len(run.prompt) + len(new):
+            raise ValueError("these rounds belong to another prompt; give the ids their run began with")
+        if len(new) >= run.output.room:
+            raise ValueError(f"the run has {len(new)} new ids already; max_new_tokens must be larger than that")
+        run.output.new, run.output.taken, run.index = new, len(new), len(after)
 
     def _iterate(self, run: Run) -> Iterator[Round]:
         try:

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from eagle2.config import TreeShape, check_integer
+from eagle2.config import TreeShape, check_integer, effective_shape
 from eagle2.tree import Pool, best
 
 _EAGLE_TREE = """
@@ -143,29 +143,22 @@ def _check_paths(paths: tuple[tuple[int, ...], ...]) -> None:
         raise ValueError(f"path {twice} is given more than once")
 
 
-METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
-"""What `policy` may be by name. `plain` drafts nothing; `eagle` and paths bring their own shape."""
-
-
 def make_policy(policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabulary: int) -> Policy | None:
-    """The policy of a name or of a static tree's paths, clamped to what can exist; None for "plain".
+    """The policy of a method's name, or of a static tree's paths; None for "plain".
 
-    vocabulary: how many tokens the drafter can propose; `top_k` is clamped to it, `max_nodes` to the pool.
+    vocabulary: how many tokens the drafter can propose. Shapes are clamped by `effective_shape`; raises ValueError for
+    unknown names and impossible paths.
     """
     if not isinstance(policy, str):
         return _static("static", policy, vocabulary)
-    if policy not in METHODS:
-        raise ValueError(f"policy {policy!r} is unknown; choose one of {', '.join(METHODS)}, or give a tree as paths")
-    if policy == "plain":
-        return None
+    effective = effective_shape(policy, shape, vocabulary)
     if policy == "eagle":
         return _static("eagle", EAGLE_PATHS, vocabulary)
-    top_k = min(1 if policy == "chain" else shape.top_k, vocabulary)
-    rerank = policy not in ("eagle2-no-rerank", "eagle2-no-both")
-    most = pool_size(top_k, shape.depth) if rerank else top_k * shape.depth
-    max_nodes = min(shape.max_nodes, most) if rerank else most
+    if effective is None:
+        return None
     by_value = policy not in ("eagle2-no-value", "eagle2-no-both")
-    return Dynamic(policy, TreeShape(top_k, shape.depth, max_nodes), by_value, rerank)
+    rerank = policy not in ("eagle2-no-rerank", "eagle2-no-both")
+    return Dynamic(policy, effective, by_value, rerank)
 
 
 def _static(name: str, paths: Sequence[Sequence[int]], vocabulary: int) -> Static:
@@ -175,8 +168,3 @@ def _static(name: str, paths: Sequence[Sequence[int]], vocabulary: int) -> Stati
             f"the static tree asks for {static.shape.top_k} children, the drafter knows {vocabulary} tokens"
         )
     return static
-
-
-def pool_size(top_k: int, depth: int) -> int:
-    """Nodes drafted before reranking: top_k in the first level, top_k x top_k in each one after it."""
-    return top_k + (depth - 1) * top_k * top_k

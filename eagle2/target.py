@@ -203,7 +203,7 @@ def check_tree_attention(target: Target) -> None:
         error = float((tree[slots] - stock).abs().max())
         if not error <= slack:
             raise ValueError(
-                f"{target.config.model_type} gives a tree's nodes other logits than their paths (off by {error:.2g}), so "
+                f"{target.config.model_type} gives tree nodes other logits than their paths (off by {error:.2g}), so "
                 "it cannot be used as a target: its attention does not follow the mask or the positions it is given"
             )
 

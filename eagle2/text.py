@@ -6,7 +6,7 @@ The only module of `eagle2` that knows tokenizers. A token is bytes, not text: h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from jinja2 import TemplateError
 from transformers.convert_slow_tokenizer import bytes_to_unicode
@@ -35,6 +35,35 @@ def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) ->
     except TemplateError as error:
         roles = ", ".join(turn["role"] for turn in messages)
         raise ValueError(f"the model's chat template refuses these turns ({roles}): {error}") from error
+
+
+ANSWER = "\ue000the answer so far\ue000"
+"""Stands for an answer whose ids are known; no chat contains it."""
+
+
+def encode_follow_up(
+    tokenizer: object | None,
+    messages: Sequence[dict[str, str]],
+    ids: Sequence[int],
+    content: str,
+    ends: Collection[int],
+) -> list[int]:
+    """Ids of the next user turn's prompt, beginning with exactly `ids`: the last prompt and the answer to it.
+
+    messages: the turns up to the one that `ids` answers. ends: the model's end tokens; a template that closes the
+    answer with the one that `ids` already ends in does not close it twice.
+    """
+    turns = [*messages, {"role": "assistant", "content": ANSWER}, {"role": "user", "content": content}]
+    if tokenizer is None or not getattr(tokenizer, "chat_template", None):
+        return [*ids, *encode_chat(tokenizer, [{"role": "user", "content": f"\n\n{content}"}])]
+    try:
+        text = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+    except TemplateError as error:
+        raise ValueError(f"the model's chat template refuses another turn: {error}") from error
+    glue = list(tokenizer(text.split(ANSWER)[-1], add_special_tokens=False)["input_ids"])
+    if ids[-1] in ends and glue and glue[0] == ids[-1]:
+        glue = glue[1:]
+    return [*ids, *glue]
 
 
 class TextStream:

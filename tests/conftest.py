@@ -1,0 +1,23 @@
+"""Fixtures that many tests share: the tiny pair of the golden recordings, and the embedded default pair."""
+
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def tiny_engine():
+    """A random three-layer Llama (hidden 64, vocabulary 256) with a head trained a little for it."""
+    from eagle2.loading import load
+
+    return load(str(FIXTURES / "tiny-pair" / "target"), str(FIXTURES / "tiny-pair" / "head"), "cpu", "float32")
+
+
+@pytest.fixture(scope="session")
+def default_engine():
+    """SmolLM2-135M-Instruct and its head, as a user gets them without any option but the device."""
+    from eagle2.loading import load
+
+    return load(device="cpu", dtype="float32")

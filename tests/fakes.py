@@ -1,0 +1,151 @@
+"""Scripted targets and drafters over a handful of tokens, small enough to enumerate.
+
+A script is a function from all tokens so far (the first prompt token left out: a drafter never sees it) to a
+probability for each token. The scripted target reads each row's path off mask and positions, as a model would, so a
+wrong mask or a wrong commit shows up as wrong tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from eagle2.draft import grow_tree
+from eagle2.policy import Policy
+from eagle2.tree import Pool
+
+Script = Callable[[tuple[int, ...]], Sequence[float]]
+
+
+class ScriptedCache:
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.verified: list[int] = []
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens)
+
+
+class ScriptedTarget:
+    """What `Engine` needs of a target; counts its passes."""
+
+    device = lm_head_device = torch.device("cpu")
+    dtype = torch.float32
+
+    def __init__(
+        self, script: Script, vocab_size: int, context_limit: int = 10_000, end_ids: Sequence[int] = ()
+    ) -> None:
+        self.script = script
+        self.vocab_size = vocab_size
+        self.context_limit = context_limit
+        self.end_ids = frozenset(end_ids)
+        self.passes = 0
+        self.fed: list[list[int]] = []
+
+    def begin(self) -> ScriptedCache:
+        return ScriptedCache()
+
+    def depth_limit(self, committed: int) -> int:
+        return max(0, self.context_limit - committed - 1)
+
+    def extend(self, cache: ScriptedCache, ids: list[int]) -> tuple[Tensor, Tensor]:
+        self.fed.append(list(ids))
+        cache.tokens += ids
+        return torch.zeros(len(ids), 1), self._logits(tuple(cache.tokens))
+
+    def verify(self, cache: ScriptedCache, tokens: Tensor, positions: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
+        self.passes += 1
+        cache.verified = tokens.tolist()
+        rows = []
+        for row in range(len(tokens)):
+            seen = visible[row].nonzero().flatten()
+            seen = seen[positions[seen].argsort()]
+            assert positions[seen].tolist() == list(range(cache.length, cache.length + len(seen)))
+            rows.append(self._logits((*cache.tokens, *tokens[seen].tolist())))
+        return torch.stack(rows), torch.zeros(len(tokens), 1)
+
+    def commit(self, cache: ScriptedCache, slots: Tensor) -> None:
+        cache.tokens += [cache.verified[slot] for slot in slots.tolist()]
+
+    def _logits(self, tokens: tuple[int, ...]) -> Tensor:
+        return torch.tensor(self.script(tokens[1:]), dtype=torch.float64).log().float()
+
+
+class ScriptedDrafter:
+    """Proposes by a script of its own."""
+
+    def __init__(self, script: Script, vocabulary: int) -> None:
+        self.script = script
+        self.vocabulary = vocabulary
+
+    def begin(self) -> ScriptedDraft:
+        return ScriptedDraft(self.script)
+
+
+class ScriptedDraft:
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.tokens: tuple[int, ...] = ()
+
+    def extend(self, tokens: Tensor, features: Tensor) -> None:
+        assert len(tokens) == len(features)
+        self.tokens += tuple(tokens.tolist())
+
+    def grow(self, policy: Policy, depth: int) -> Pool:
+        def law(pool: Pool, node: int) -> Tensor:
+            path: list[int] = []
+            while node >= 0:
+                path.insert(0, int(pool.token[node]))
+                node = int(pool.parent[node])
+            return torch.tensor(self.script((*self.tokens, *path)), dtype=torch.float64).log().float()
+
+        def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
+            return torch.stack([law(pool, node) for node in nodes.tolist()])
+
+        return grow_tree(policy, depth, law(Pool.empty(), -1)[None], expand)
+
+
+def counting(vocabulary: int, sure: float = 0.9) -> Script:
+    """After a token t the next is t + 1 (mod vocabulary) with probability `sure`; the others share the rest."""
+
+    def script(tokens: tuple[int, ...]) -> list[float]:
+        following = (tokens[-1] + 1) % vocabulary if tokens else 0
+        rest = (1 - sure) / (vocabulary - 1)
+        return [sure if token == following else rest for token in range(vocabulary)]
+
+    return script
+
+
+def backwards(vocabulary: int) -> Script:
+    """Always certain, always wrong about `counting`: after t comes t - 1."""
+
+    def script(tokens: tuple[int, ...]) -> list[float]:
+        following = (tokens[-1] - 1) % vocabulary if tokens else 0
+        return [0.97 if token == following else 0.03 / (vocabulary - 1) for token in range(vocabulary)]
+
+    return script
+
+
+def wavering(vocabulary: int, right: Script, wrong: Script, every: int) -> Script:
+    """Follows `right`, except at every `every`-th position."""
+
+    def script(tokens: tuple[int, ...]) -> Sequence[float]:
+        return wrong(tokens) if len(tokens) % every == 0 else right(tokens)
+
+    return script
+
+
+def hashed(vocabulary: int, salt: int) -> Script:
+    """An arbitrary law that depends on the last three tokens: something for drafts to be partly right about."""
+
+    def script(tokens: tuple[int, ...]) -> list[float]:
+        state = salt
+        for token in tokens[-3:]:
+            state = (state * 31 + token + 7) % 1009
+        weights = [1 + (state * (token + 3) * 17) % 23 for token in range(vocabulary)]
+        return [weight / sum(weights) for weight in weights]
+
+    return script

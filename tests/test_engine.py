@@ -1,0 +1,349 @@
+"""The loop over scripted models: exact tokens, rounds, stops, caps, the context, pausing, and what is refused.
+
+`counting` says t + 1 follows t; with ten tokens the target's greedy text is 1 2 3 4 5 6 7 8 9 0 1 ... after a 0.
+"""
+
+import threading
+
+import pytest
+from fakes import ScriptedDrafter, ScriptedTarget, backwards, counting, hashed, wavering
+
+from eagle2 import metrics
+from eagle2.config import METHODS, Sampling, TreeShape
+from eagle2.engine import Engine
+from eagle2.trace_rules import faults
+
+PROMPT = [5, 0]
+
+
+def engine(draft=None, target=None, live_runs=4, **options):
+    target = ScriptedTarget(target or counting(10), 10, **options)
+    return Engine(target, ScriptedDrafter(draft or counting(10), 10), live_runs=live_runs)
+
+
+def committed(rounds):
+    return [token for r in rounds for token in r.committed]
+
+
+def test_an_oracle_chain_of_depth_4_gives_five_tokens_a_pass():
+    rounds = list(engine().rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=11))
+    assert [r.committed for r in rounds] == [(1, 2, 3, 4, 5, 6), (7, 8, 9, 0, 1)]
+    assert [len(r.accepted) for r in rounds] == [4, 4]
+    assert [r.bonus for r in rounds] == [6, 1]
+    assert [r.prefix_length for r in rounds] == [2, 7]
+    assert [r.root for r in rounds] == [1, 6]
+    assert rounds[0].origins == ("prefill", "draft", "draft", "draft", "draft", "bonus")
+    assert metrics.tau(rounds) == 5
+    assert metrics.accepted_per_round(rounds) == 4
+
+
+def test_a_draft_that_is_always_wrong_costs_nothing_but_time():
+    one = engine(backwards(10))
+    rounds = list(one.rounds(PROMPT, TreeShape(1, 3, 3), max_new_tokens=6))
+    assert [r.committed for r in rounds] == [(1, 2), (3,), (4,), (5,), (6,)]
+    assert {r.accepted for r in rounds} == {()}
+    assert metrics.tau(rounds) == 1
+    assert metrics.accepted_per_round(rounds) == 0
+    assert one.target.passes == 5
+
+
+def test_a_draft_that_is_sometimes_right_is_followed_that_far():
+    """It errs where the number of tokens so far (the first left out) is divisible by 3: after 1 2, after 4 5."""
+    draft = wavering(10, counting(10), backwards(10), every=3)
+    rounds = list(engine(draft).rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=9))
+    # Known to the draft: 0 1 -> guesses 2, then errs; 0 1 2 3 -> guesses 4, 5, errs; ...
+    assert [r.committed for r in rounds] == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
+    assert [len(r.accepted) for r in rounds] == [1, 2, 2]
+
+
+def test_nodes_tell_what_became_of_them():
+    first = next(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=9))
+    assert first.drafted == 6
+    assert [n.token for n in first.nodes] == [2, 0, 3, 0, 1, 0]
+    assert [n.parent for n in first.nodes] == [-1, -1, 0, 0, 1, 1]
+    assert [n.expanded for n in first.nodes] == [True, True, False, False, False, False]
+    assert [n.slot for n in first.nodes] == [1, 2, 3, None, None, None]
+    assert [n.fate for n in first.nodes] == ["accepted", "rejected", "accepted", "pruned", "pruned", "pruned"]
+    assert first.nodes[2].confidence == pytest.approx(0.9)
+    assert first.nodes[2].value == pytest.approx(0.81)
+    assert first.nodes[2].target_probability == pytest.approx(0.9)
+    assert first.nodes[1].target_probability == pytest.approx(0.1 / 9)
+    assert first.nodes[3].target_probability is None
+    assert first.predicted == pytest.approx(1 + 0.9 + 0.1 / 9 + 0.81)
+
+
+def test_checks_tell_what_the_target_said_along_the_path():
+    first = next(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=9))
+    assert [(c.node, c.drawn, c.child) for c in first.checks] == [(-1, 2, 0), (0, 3, 2), (2, 4, None)]
+    assert [c.probability for c in first.checks] == [1.0, 1.0, 1.0]
+    assert first.checks[0].top_tokens == (2, 0, 1, 3, 4)
+    assert first.checks[0].top_probabilities[0] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("policy", METHODS)
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.5])
+def test_every_method_commits_what_plain_decoding_draws_and_keeps_the_rules(policy, temperature):
+    one = engine(hashed(10, 4), hashed(10, 3))
+    sampling = Sampling(temperature, top_p=0.9, seed=11)
+    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), sampling, max_new_tokens=60, policy=policy))
+    assert committed(rounds) == one.plain(PROMPT, sampling, max_new_tokens=60)
+    assert [fault for r in rounds for fault in faults(r)] == []
+    assert [r.finish for r in rounds] == [None] * (len(rounds) - 1) + ["length"]
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 10, 50])
+@pytest.mark.parametrize("depth", [1, 2, 7])
+@pytest.mark.parametrize("max_nodes", [1, 5, 400])
+def test_the_text_does_not_depend_on_the_tree(top_k, depth, max_nodes):
+    one = engine(hashed(10, 4), hashed(10, 3))
+    sampling = Sampling(1.0, seed=2)
+    shape = TreeShape(top_k, depth, max_nodes)
+    rounds = list(one.rounds(PROMPT, shape, sampling, max_new_tokens=20))
+    assert committed(rounds) == one.plain(PROMPT, sampling, max_new_tokens=20)
+    effective = one.policy("eagle2", shape).shape
+    assert all(r.kept == effective.max_nodes for r in rounds)
+    assert all(max(r.depth) == depth for r in rounds)
+
+
+def test_plain_decoding_yields_rounds_without_nodes():
+    rounds = list(engine().rounds(PROMPT, max_new_tokens=4, policy="plain"))
+    assert [r.committed for r in rounds] == [(1, 2), (3,), (4,)]
+    assert [len(r.nodes) for r in rounds] == [0, 0, 0]
+    assert [c.drawn for r in rounds for c in r.checks] == [2, 3, 4]
+
+
+def test_without_a_record_rounds_hold_ids_and_counts_only():
+    with_it = list(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=8))
+    without = list(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=8, record=False))
+    assert committed(without) == committed(with_it)
+    assert [(r.drafted, r.kept, r.accepted) for r in without] == [(r.drafted, r.kept, r.accepted) for r in with_it]
+    assert all(not r.nodes and not r.checks for r in without)
+    assert [fault for r in without for fault in faults(r)] == []
+
+
+class TestStopping:
+    """A round that draws 2 3 4 5 6, where 4 is an end token."""
+
+    def run(self, cap, **options):
+        one = engine(end_ids=[4])
+        rounds = list(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=cap, **options))
+        assert committed(rounds) == one.plain(PROMPT, max_new_tokens=cap, **options)
+        return rounds
+
+    def test_an_end_token_ends_the_run_and_is_kept(self):
+        (r,) = self.run(20)
+        assert (r.committed, r.finish) == ((1, 2, 3, 4), "stop")
+        assert [n.fate for n in r.nodes] == ["accepted", "accepted", "accepted", "cut"]
+        assert r.bonus == 6  # what the pass gave stays on record
+
+    @pytest.mark.parametrize(("cap", "ids", "finish"), [(4, (1, 2, 3, 4), "stop"), (3, (1, 2, 3), "length")])
+    def test_stop_comes_before_cap(self, cap, ids, finish):
+        (r,) = self.run(cap)
+        assert (r.committed, r.finish) == (ids, finish)
+
+    def test_a_run_may_end_with_the_token_of_the_prefill(self):
+        one = engine(end_ids=[1])
+        (r,) = one.rounds(PROMPT, max_new_tokens=9)
+        assert (r.committed, r.finish, r.bonus, len(r.nodes), r.prefix_length) == ((1,), "stop", None, 0, 2)
+        assert one.target.passes == 0
+        assert one.plain(PROMPT) == [1]
+        assert metrics.tau([r]) is None
+
+    def test_a_cap_of_one_token_needs_no_round_of_verification(self):
+        (r,) = self.run(1)
+        assert (r.committed, r.finish, r.bonus) == ((1,), "length", None)
+
+    def test_any_of_several_end_tokens_ends_the_run(self):
+        assert engine(end_ids=[8, 3]).plain(PROMPT) == [1, 2, 3]
+        assert committed(engine(end_ids=[8, 3]).rounds(PROMPT)) == [1, 2, 3]
+
+    def test_a_stop_rule_sees_all_new_ids_after_each_one(self):
+        seen = []
+        list(engine().rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=4, stop=lambda ids: seen.append(ids)))
+        assert seen == [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]
+
+    @pytest.mark.parametrize("keep", [0, 1, 2, 3])
+    def test_a_stop_rule_says_how_many_ids_stay(self, keep):
+        (r,) = self.run(20, stop=lambda ids: keep if ids[-1] == 3 else None)
+        assert (r.committed, r.finish) == ((1, 2, 3)[:keep], "stop")
+        assert [n.fate for n in r.nodes] == ["accepted" if place < keep - 1 else "cut" for place in range(4)]
+
+    def test_ids_of_earlier_rounds_are_not_taken_back(self):
+        rounds = list(engine().rounds(PROMPT, TreeShape(1, 1, 1), stop=lambda ids: 1 if len(ids) == 5 else None))
+        assert [r.committed for r in rounds] == [(1, 2, 3), ()]
+        assert rounds[-1].finish == "stop"
+        assert engine().plain(PROMPT, stop=lambda ids: 1 if len(ids) == 5 else None) == [1]
+
+    @pytest.mark.parametrize(
+        ("keep", "error"), [(9, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)]
+    )
+    def test_a_stop_rule_must_return_a_possible_number(self, keep, error):
+        with pytest.raises(error, match="stop rule"):
+            list(engine().rounds(PROMPT, stop=lambda ids: keep))
+
+
+class TestContext:
+    def test_the_context_clips_the_depth_and_ends_the_run_when_it_is_full(self):
+        one = engine(context_limit=10)
+        rounds = list(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=99))
+        assert [r.committed for r in rounds] == [(1, 2, 3, 4, 5, 6), (7, 8)]
+        assert [r.drafted for r in rounds] == [4, 1]  # seven of ten places are taken: one node and the bonus fit
+        assert rounds[-1].finish == "length"
+        assert committed(rounds) == one.plain(PROMPT, max_new_tokens=99)
+
+    def test_with_no_room_for_nodes_the_root_alone_is_verified(self):
+        rounds = list(engine(context_limit=4).rounds(PROMPT, max_new_tokens=99))
+        assert [(r.committed, r.drafted, r.bonus) for r in rounds] == [((1, 2), 0, 2)]
+
+    def test_a_prompt_just_under_the_limit_gets_its_one_token(self):
+        rounds = list(engine(context_limit=3).rounds(PROMPT, max_new_tokens=99))
+        assert [(r.committed, r.finish) for r in rounds] == [((1,), "length")]
+
+    @pytest.mark.parametrize("length", [3, 4])
+    def test_a_prompt_at_or_over_the_limit_is_refused_before_any_pass(self, length):
+        one = engine(context_limit=3)
+        with pytest.raises(ValueError, match=f"the prompt has {length} tokens .* holds 3.*shorten it to 2"):
+            one.rounds([0] * length)
+        assert one.target.fed == []
+
+    def test_the_length_cap_never_changes_the_tree(self):
+        first = next(engine().rounds(PROMPT, TreeShape(2, 4, 9), max_new_tokens=2))
+        assert first.drafted == 14
+        assert first.committed == (1, 2)
+
+    def test_a_prompt_of_one_token_works(self):
+        one = engine()
+        assert committed(one.rounds([3], max_new_tokens=5)) == one.plain([3], max_new_tokens=5) == [0, 1, 2, 3, 4]
+
+
+class TestSessions:
+    def test_a_run_goes_only_as_far_as_it_is_asked(self):
+        one = engine()
+        run = one.rounds(PROMPT, TreeShape(1, 2, 2), max_new_tokens=90)
+        assert one.target.passes == 0
+        next(run)
+        next(run)
+        assert one.target.passes == 2
+
+    def test_paused_runs_hold_no_lock_and_do_not_mix(self):
+        one = engine(hashed(10, 4), hashed(10, 3))
+        prompts = [[1, 2], [3, 4], [5]]
+        runs = [one.rounds(p, TreeShape(2, 2, 4), Sampling(1.0, seed=i), 40) for i, p in enumerate(prompts)]
+        texts = [[], [], []]
+        for _ in range(40):
+            for run, text in zip(runs, texts, strict=True):
+                text += next(run).committed if len(text) < 40 else ()
+        for i, prompt in enumerate(prompts):
+            assert texts[i] == one.plain(prompt, Sampling(1.0, seed=i), 40)
+
+    def test_a_run_whose_caches_were_dropped_resumes_with_the_same_tokens(self):
+        one = engine(hashed(10, 4), hashed(10, 3), live_runs=1)
+        sampling = Sampling(1.0, seed=5)
+        first, second = (one.rounds(PROMPT, TreeShape(2, 2, 4), sampling, 30) for _ in range(2))
+        texts = [[], []]
+        for _ in range(30):
+            for run, text in ((first, texts[0]), (second, texts[1])):
+                text += next(run).committed if len(text) < 30 else ()
+            assert len(one._live) <= 1
+        assert texts[0] == texts[1] == one.plain(PROMPT, sampling, 30)
+        assert sum(fed == PROMPT for fed in one.target.fed) > 3  # it did prefill again
+
+    def test_an_abandoned_run_leaves_nothing_behind(self):
+        one = engine()
+        for _ in range(30):
+            run = one.rounds(PROMPT, max_new_tokens=90)
+            next(run)
+            run.close()
+        assert len(one._live) == 0
+        assert committed(one.rounds(PROMPT, max_new_tokens=3)) == [1, 2, 3]
+
+    def test_finished_runs_free_their_caches_even_if_never_asked_again(self):
+        one = engine()
+        runs = [one.rounds(PROMPT, max_new_tokens=2) for _ in range(3)]
+        assert [next(run).finish for run in runs] == ["length"] * 3
+        assert len(one._live) == 0
+
+    def test_threads_share_one_engine(self):
+        one = engine(hashed(10, 4), hashed(10, 3))
+        texts = {}
+
+        def work(seed):
+            texts[seed] = committed(one.rounds(PROMPT, TreeShape(2, 2, 4), Sampling(1.0, seed=seed), 30))
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert texts == {seed: one.plain(PROMPT, Sampling(1.0, seed=seed), 30) for seed in range(6)}
+
+    def test_a_failing_stop_rule_leaves_the_engine_usable(self):
+        one = engine()
+        with pytest.raises(ZeroDivisionError):
+            list(one.rounds(PROMPT, stop=lambda ids: 1 // 0))
+        assert len(one._live) == 0
+        assert one.plain(PROMPT, max_new_tokens=2) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        ({"ids": []}, ValueError, "the prompt is empty"),
+        ({"ids": [0, 10]}, ValueError, "id 1 of the prompt is 10; the vocabulary has ids 0 to 9"),
+        ({"ids": [-1]}, ValueError, "id 0 of the prompt is -1"),
+        ({"ids": [0, 1.0]}, TypeError, "id 1 of the prompt is 1.0; it must be an integer"),
+        ({"ids": [True]}, TypeError, "id 0 of the prompt is True"),
+        ({"ids": "hello"}, TypeError, "encode text with encode_chat first"),
+        ({"ids": 5}, TypeError, "must be a list of token ids, not int"),
+        ({"shape": (8, 5, 16)}, TypeError, "shape must be a TreeShape"),
+        ({"sampling": 0.7}, TypeError, "sampling must be a Sampling"),
+        ({"max_new_tokens": 0}, ValueError, "max_new_tokens is 0; it must be at least 1"),
+        ({"max_new_tokens": 2.5}, TypeError, "max_new_tokens must be an integer"),
+        ({"policy": "eagle9"}, ValueError, "policy 'eagle9' is unknown"),
+        ({"stop": "\n"}, TypeError, "stop must be a function"),
+        ({"beam": 3}, TypeError, "unexpected keyword argument 'beam'"),
+    ],
+)
+def test_bad_arguments_are_refused_at_the_call(change, error, sentence):
+    with pytest.raises(error, match=sentence):
+        engine().rounds(**{"ids": PROMPT, **change})
+
+
+def test_a_target_alone_can_only_decode_plainly():
+    one = Engine(ScriptedTarget(counting(10), 10))
+    assert committed(one.rounds(PROMPT, max_new_tokens=3, policy="plain")) == [1, 2, 3]
+    with pytest.raises(ValueError, match="policy 'eagle2' needs a draft model and none is loaded"):
+        one.rounds(PROMPT)
+
+
+class TestResuming:
+    """`after`: rounds of an earlier call; the run goes on behind them without the caches they were made with."""
+
+    def test_a_run_goes_on_behind_its_rounds_with_the_same_tokens(self):
+        one = engine(hashed(10, 4), hashed(10, 3))
+        settings = (TreeShape(2, 2, 4), Sampling(1.0, seed=5), 30)
+        whole = list(one.rounds(PROMPT, *settings))
+        for done in range(1, len(whole)):
+            rest = list(one.rounds(PROMPT, *settings, after=whole[:done]))
+            assert [(r.index, r.prefix_length, r.committed) for r in rest] == [
+                (r.index, r.prefix_length, r.committed) for r in whole[done:]
+            ]
+            assert rest[-1].finish == "length"
+
+    def test_a_run_that_has_ended_does_not_go_on(self):
+        one = engine()
+        done = list(one.rounds(PROMPT, max_new_tokens=4))
+        with pytest.raises(ValueError, match=r"the run ended with round 0 \(length\)"):
+            one.rounds(PROMPT, max_new_tokens=9, after=done)
+
+    def test_rounds_of_another_prompt_are_refused(self):
+        one = engine()
+        first = next(one.rounds(PROMPT, max_new_tokens=40))
+        with pytest.raises(ValueError, match="belong to another prompt"):
+            one.rounds([*PROMPT, 3], max_new_tokens=40, after=[first])
+
+    def test_the_cap_must_leave_room(self):
+        one = engine()
+        first = next(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=40))
+        with pytest.raises(ValueError, match="has 6 new ids already; max_new_tokens must be larger"):
+            one.rounds(PROMPT, max_new_tokens=6, after=[first])
