@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from eagle2 import metrics, trace_file
-from eagle2.config import Sampling, TreeShape, check_integer
+from eagle2.config import METHODS, Sampling, TreeShape, check_integer
 from eagle2.trace import Round, Settings
 
 
@@ -32,8 +32,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def add_generate(commands: argparse._SubParsersAction) -> None:
-    from eagle2.policy import METHODS
-
     shape, sampling, settings = TreeShape(), Sampling(), Settings()
     shown = "(default: %(default)s)"
     parser = commands.add_parser("generate", help="answer one prompt, streaming")

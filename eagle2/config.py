@@ -110,5 +110,5 @@ def effective_shape(method: str, shape: TreeShape, vocabulary: int) -> TreeShape
     if method in ("eagle2-no-rerank", "eagle2-no-both"):
         return TreeShape(
             top_k, shape.depth, top_k * shape.depth
-        )  # the best of every level stay, however many were asked
+        )  # the best of every level stay, whatever was asked for
     return TreeShape(top_k, shape.depth, min(shape.max_nodes, pool_size(top_k, shape.depth)))

@@ -32,13 +32,13 @@ def gguf_file() -> Path | None:
 
 
 def version() -> str:
-    return f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
+    return importlib.metadata.version(PACKAGE)
 
 
 def converted_target(gguf: Path) -> Path:
     """The folder with the model as safetensors and the tokenizer, made from `gguf` if it is not there yet."""
     library = cached_assets_path("eagle2", namespace="targets")
-    folder = library / f"smollm2-135m-instruct-{importlib.metadata.version(PACKAGE)}"
+    folder = library / f"smollm2-135m-instruct-{version()}"
     if not (folder / "config.json").is_file():
         print(f"Converting {gguf.name} once into {folder} (about half a minute) ...", file=sys.stderr, flush=True)
         convert(gguf, folder)

@@ -62,7 +62,7 @@ def default_target() -> tuple[str, str, str | None]:
     """Name, folder or hub id, and revision of the embedded default: the package's weights, else the hub's."""
     gguf = embedded.gguf_file()
     if gguf is not None:
-        return "SmolLM2-135M-Instruct", str(embedded.converted_target(gguf)), embedded.version()
+        return "SmolLM2-135M-Instruct", str(embedded.converted_target(gguf)), f"{embedded.PACKAGE} {embedded.version()}"
     try:
         AutoConfig.from_pretrained(embedded.HUB_ID)
     except Exception as error:  # the errors of the hub's client, and those of whatever it fetches with

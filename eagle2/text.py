@@ -21,13 +21,7 @@ def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) ->
     Raises ValueError without a tokenizer, for turns that are no {"role": ..., "content": ...} of strings, and for turns
     that the model's template refuses (some know no system role).
     """
-    if tokenizer is None:
-        raise ValueError("this pair has no tokenizer, so text cannot be encoded; give token ids instead")
-    if isinstance(messages, str) or not messages:
-        raise ValueError('a conversation is a list of at least one {"role": ..., "content": ...}')
-    for turn in messages:
-        if not isinstance(turn, dict) or not all(isinstance(turn.get(key), str) for key in ("role", "content")):
-            raise ValueError(f'every turn must be {{"role": ..., "content": ...}} with strings, not {turn!r}')
+    _check_chat(tokenizer, messages)
     if not getattr(tokenizer, "chat_template", None):
         return list(tokenizer("\n\n".join(turn["content"] for turn in messages))["input_ids"])
     try:
@@ -35,6 +29,16 @@ def encode_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) ->
     except TemplateError as error:
         roles = ", ".join(turn["role"] for turn in messages)
         raise ValueError(f"the model's chat template refuses these turns ({roles}): {error}") from error
+
+
+def _check_chat(tokenizer: object | None, messages: Sequence[dict[str, str]]) -> None:
+    if tokenizer is None:
+        raise ValueError("this pair has no tokenizer, so text cannot be encoded; give token ids instead")
+    if isinstance(messages, str) or not messages:
+        raise ValueError('a conversation is a list of at least one {"role": ..., "content": ...}')
+    for turn in messages:
+        if not isinstance(turn, dict) or not all(isinstance(turn.get(key), str) for key in ("role", "content")):
+            raise ValueError(f'every turn must be {{"role": ..., "content": ...}} with strings, not {turn!r}')
 
 
 ANSWER = "\ue000the answer so far\ue000"
@@ -54,12 +58,15 @@ def encode_follow_up(
     answer with the one that `ids` already ends in does not close it twice.
     """
     turns = [*messages, {"role": "assistant", "content": ANSWER}, {"role": "user", "content": content}]
-    if tokenizer is None or not getattr(tokenizer, "chat_template", None):
-        return [*ids, *encode_chat(tokenizer, [{"role": "user", "content": f"\n\n{content}"}])]
+    _check_chat(tokenizer, turns)
+    if not getattr(tokenizer, "chat_template", None):
+        return [*ids, *tokenizer(f"\n\n{content}", add_special_tokens=False)["input_ids"]]
     try:
         text = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
     except TemplateError as error:
         raise ValueError(f"the model's chat template refuses another turn: {error}") from error
+    if ANSWER not in text:
+        raise ValueError("the model's chat template leaves out earlier answers, so this chat cannot go on from its ids")
     glue = list(tokenizer(text.split(ANSWER)[-1], add_special_tokens=False)["input_ids"])
     if ids[-1] in ends and glue and glue[0] == ids[-1]:
         glue = glue[1:]

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from eagle2.config import Sampling, TreeShape
+from eagle2.config import Sampling, TreeShape, effective_shape
 
 
 def test_every_field_has_a_default():
@@ -89,3 +89,27 @@ def test_greedy_is_temperature_zero_only():
     assert Sampling(0).greedy
     assert Sampling(0.0, top_k=5).greedy
     assert not Sampling(1e-3).greedy
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "vocabulary", "effective"),
+    [
+        ("plain", TreeShape(8, 5, 16), 100, None),
+        ("eagle", TreeShape(8, 5, 16), 100, TreeShape(4, 5, 25)),
+        ("eagle2", TreeShape(10, 6, 59), 100, TreeShape(10, 6, 59)),
+        ("eagle2", TreeShape(10, 6, 999), 100, TreeShape(10, 6, 510)),  # 10 + 5 x 100 nodes are drafted
+        ("eagle2", TreeShape(10, 2, 59), 4, TreeShape(4, 2, 20)),  # 4 + 16
+        ("eagle2-no-value", TreeShape(2, 1, 16), 100, TreeShape(2, 1, 2)),
+        ("chain", TreeShape(8, 5, 3), 100, TreeShape(1, 5, 3)),
+        ("chain", TreeShape(8, 5, 16), 100, TreeShape(1, 5, 5)),
+        ("eagle2-no-rerank", TreeShape(8, 5, 3), 100, TreeShape(8, 5, 40)),
+        ("eagle2-no-both", TreeShape(8, 5, 99), 6, TreeShape(6, 5, 30)),
+    ],
+)
+def test_the_effective_shape_is_what_can_exist(method, asked, vocabulary, effective):
+    assert effective_shape(method, asked, vocabulary) == effective
+
+
+def test_an_unknown_method_is_refused_with_those_there_are():
+    with pytest.raises(ValueError, match="policy 'magic' is unknown; choose one of plain, chain, eagle, eagle2, "):
+        effective_shape("magic", TreeShape(), 100)

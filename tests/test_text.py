@@ -11,7 +11,7 @@ TEMPLATE = (
     "{% if m.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}"
     "<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-SPECIAL = ("<|user|>", "<|assistant|>", "<|end|>")
+SPECIAL = ("<|user|>", "<|assistant|>", "<|end|>", "<｜é▁of▁text｜>")
 
 
 def with_specials(backend: Tokenizer, **options) -> PreTrainedTokenizerFast:
@@ -118,8 +118,9 @@ class TestSpeller:
         assert [spell(token) for token in encode(sentencepiece, "x\n")] == [b" x", b"\n"]
         assert spell(sentencepiece.convert_tokens_to_ids("<0xF0>")) == b"\xf0"
 
-    def test_special_tokens_give_their_names(self, tokenizer):
-        assert text.speller(tokenizer)(tokenizer.convert_tokens_to_ids("<|end|>")) == b"<|end|>"
+    @pytest.mark.parametrize("name", SPECIAL)
+    def test_special_tokens_give_their_names(self, tokenizer, name):
+        assert text.speller(tokenizer)(tokenizer.convert_tokens_to_ids(name)) == name.encode()
 
     def test_ids_beyond_the_tokenizers_own_are_spelled_as_numbers(self, tokenizer):
         assert text.speller(tokenizer)(99_999) == b"<99999>"
@@ -202,3 +203,30 @@ class TestEncodeChat:
     def test_a_turn_of_another_shape_is_refused(self, byte_level, turn):
         with pytest.raises(ValueError, match="every turn must be"):
             text.encode_chat(byte_level, [turn])
+
+
+class TestFollowUp:
+    TURNS = ({"role": "user", "content": "a"},)
+
+    def test_the_next_prompt_begins_with_the_last_ones_ids_whatever_they_spell(self, byte_level):
+        end = byte_level.convert_tokens_to_ids("<|end|>")
+        answered = [*text.encode_chat(byte_level, self.TURNS), *map(byte_level.convert_tokens_to_ids, ("Ġ", "s"))]
+        for closed in ([], [end]):  # the answer was cut by the length cap, or ended by its own end token
+            ids = text.encode_follow_up(byte_level, self.TURNS, [*answered, *closed], "x", {end})
+            assert ids[: len(answered)] == answered
+            names = byte_level.convert_ids_to_tokens(ids[len(answered) :])
+            assert names == ["<|end|>", "<|user|>", "x", "<|end|>", "<|assistant|>"]
+
+    def test_without_a_template_the_turn_is_joined_and_nothing_put_in_front(self, sentencepiece):
+        assert text.encode_follow_up(sentencepiece, self.TURNS, [7], "x", set()) == [7, *encode(sentencepiece, "\n\nx")]
+
+    def test_a_template_that_forgets_answers_is_refused(self, byte_level, monkeypatch):
+        monkeypatch.setattr(byte_level, "chat_template", "{{ messages[-1].content }}")
+        with pytest.raises(ValueError, match="leaves out earlier answers"):
+            text.encode_follow_up(byte_level, self.TURNS, [7], "x", set())
+
+    def test_turns_that_are_none_are_refused(self, byte_level):
+        with pytest.raises(ValueError, match="this pair has no tokenizer"):
+            text.encode_follow_up(None, self.TURNS, [7], "x", set())
+        with pytest.raises(ValueError, match="every turn must be"):
+            text.encode_follow_up(byte_level, self.TURNS, [7], 3, set())

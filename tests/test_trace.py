@@ -274,7 +274,7 @@ GARBAGE = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(where=st.sampled_from(mutable_places(written())), garbage=GARBAGE, drop=st.booleans())
 def test_garbage_anywhere_is_a_trace_error_or_reads_as_a_sound_trace(where, garbage, drop):
     body = written()

