@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     add_generate(commands)
+    add_record(commands)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -62,6 +63,24 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+
+
+def add_record(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("record", help="make the page's recorded runs again, with the default pair")
+    parser.set_defaults(run=record)
+    parser.add_argument("--device", default="auto", help="where the models run %(default)s")
+    parser.add_argument("--dtype", default="auto", help="of the weights %(default)s")
+
+
+def record(options: argparse.Namespace) -> None:
+    """Write assets/traces anew."""
+    import eagle2
+    from eagle2 import recordings
+
+    engine = eagle2.load(device=options.device, dtype=options.dtype)
+    for path in recordings.record(engine):
+        trace = trace_file.load(path)
+        print(f"{path.name}: {summary(trace.rounds)}", flush=True)
 
 
 def generate(options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -165,3 +166,10 @@ def load_tokenizer(source: str) -> object | None:
         if not local and isinstance(error, OSError | ValueError):
             return None  # the model came from the same place a moment ago: there is no tokenizer beside it
         raise ValueError(f"the tokenizer in {source} cannot be read ({reason(error)})") from error
+
+
+def move(engine: Engine, device: str) -> Engine:
+    """The same pair on another device, weights and dtype unchanged, with no runs going on there yet."""
+    target = Target(engine.target.model.to(device))
+    drafter = EagleDrafter(target, engine.drafter.head.to(device)) if engine.drafter else None
+    return Engine(target, drafter, engine.tokenizer, replace(engine.pair, device=device))

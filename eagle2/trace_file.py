@@ -5,7 +5,10 @@ A file is {"format": "eagle2-trace", "version": 1, ...}; everything that is read
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -16,6 +19,7 @@ from eagle2.trace_rules import contradictions
 
 FORMAT = "eagle2-trace"
 VERSION = 1
+GZIP = b"\x1f\x8b"
 MAX_BYTES = 64 * 2**20
 """The largest file that is read: some two thousand rounds of the default tree, a thousand of the paper's."""
 
@@ -36,14 +40,27 @@ def _members(record: object) -> dict[str, object]:
 
 
 def save(trace: Trace, path: str | Path) -> None:
-    Path(path).write_text(to_json(trace) + "\n", encoding="utf-8")
+    """Write a file; compressed where its name ends in .gz."""
+    text = (to_json(trace) + "\n").encode()
+    Path(path).write_bytes(gzip.compress(text, mtime=0) if Path(path).suffix == ".gz" else text)
 
 
 def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Trace:
-    """Read a file. Raises TraceError in one sentence; a file that cannot be opened raises OSError as usual."""
+    """Read a file, compressed or not; `max_bytes` bounds what it unpacks to.
+
+    Raises TraceError in one sentence; a file that cannot be opened raises OSError as usual.
+    """
     path = Path(path)
     _check_size(path.stat().st_size, max_bytes)
-    return from_json(path.read_bytes(), max_bytes)
+    packed = path.read_bytes()
+    if not packed.startswith(GZIP):
+        return from_json(packed, max_bytes)
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            text = file.read(max_bytes + 1)  # no further: a small file may unpack to anything
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TraceError(f"this compressed file is damaged ({error})") from error
+    return from_json(text, max_bytes)
 
 
 def from_json(text: str | bytes, max_bytes: int = MAX_BYTES) -> Trace:

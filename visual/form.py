@@ -88,5 +88,7 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
             lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
         if method == "eagle" and asked != EAGLE_SHAPE:
             lines.append(say("form.fixed", language))
-    lines.append(say("form.greedy" if settings.sampling.greedy else "form.sampled", language, seed=settings.sampling.seed))
+    lines.append(
+        say("form.greedy" if settings.sampling.greedy else "form.sampled", language, seed=settings.sampling.seed)
+    )
     return "".join(f"<p>{for_html(line)}</p>" for line in lines)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+
+from eagle2.trace import Round
 
 CELL_EM = 0.605
 """Width of one cell of a monospaced font, in em: the widest of the fonts in `theme.MONO`."""
@@ -124,10 +126,11 @@ def for_html(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-def pieces(ids: Iterable[int], tokens: Mapping[int, bytes]) -> list[str]:
+def pieces(ids: Iterable[int], tokens: Mapping[int, bytes], final: bool = True) -> list[str]:
     """The running text cut at token borders. A character spread over several tokens comes with the last of them.
 
-    Bytes that never become a character are shown as "<F0 9F>", so no U+FFFD appears.
+    Bytes that never become a character are shown as "<F0 9F>", so no U+FFFD appears; those at the end only if it is
+    `final`, since more tokens may complete them.
     """
     texts: list[str] = []
     pending = b""
@@ -136,7 +139,7 @@ def pieces(ids: Iterable[int], tokens: Mapping[int, bytes]) -> list[str]:
         pending += f"#{token}".encode() if raw is None else raw
         whole, pending = split_whole(pending)
         texts.append("".join(decode(whole)))
-    if pending and texts:
+    if final and pending and texts:
         texts[-1] += "".join(decode(pending))
     return texts
 
@@ -151,3 +154,11 @@ def split_whole(raw: bytes) -> tuple[bytes, bytes]:
         if byte < 0x80:
             break
     return raw, b""
+
+
+def round_pieces(rounds: Sequence[Round], index: int, tokens: Mapping[int, bytes]) -> list[tuple[str, str]]:
+    """(text, origin) of each token that round `index` of a run committed; the rounds before it may begin a character."""
+    r = rounds[index]
+    before = [token for earlier in rounds[max(0, index - 4) : index] for token in earlier.committed][-4:]
+    texts = pieces([*before, *r.committed], tokens, final=r.finish is not None)[len(before) :]
+    return list(zip(texts, r.origins, strict=True))

@@ -13,11 +13,11 @@ from pathlib import Path
 import gradio as gr
 
 from eagle2 import trace_file
-from eagle2.config import METHODS, effective_shape
+from eagle2.config import METHODS
 from eagle2.trace import Trace
 from visual import chat, export, link, panels, player
 from visual.figures import statistics
-from visual.form import MOST, Form, explain
+from visual.form import FIELDS, MOST, Form, explain
 from visual.labels import for_html
 from visual.session import Turn, Visit, Visits
 from visual.strings import say
@@ -103,8 +103,15 @@ class Page:
     def _chat(self) -> None:
         self.log = chat.component(language=self.language)
         self.prompt = gr.Textbox(
-            placeholder=self.say("chat.placeholder"), label=self.say("chat.prompt"), show_label=False,
-            lines=1, max_lines=6, max_length=20_000, elem_id="prompt", autofocus=False, container=False,
+            placeholder=self.say("chat.placeholder"),
+            label=self.say("chat.prompt"),
+            show_label=False,
+            lines=1,
+            max_lines=6,
+            max_length=20_000,
+            elem_id="prompt",
+            autofocus=False,
+            container=False,
         )
         with gr.Row(elem_classes="es-buttons"):
             self.generate = gr.Button(self.say("chat.generate"), variant="primary", elem_id="generate", min_width=90)
@@ -114,7 +121,9 @@ class Page:
         self.status = gr.HTML(elem_id="status")
         self.recorded = gr.Dropdown(
             choices=[(self.say(f"recording.{name}"), name) for name in RECORDINGS],
-            value=None if self.opened else RECORDINGS[0], label=self.say("chat.recordings"), elem_id="recordings",
+            value=None if self.opened else RECORDINGS[0],
+            label=self.say("chat.recordings"),
+            elem_id="recordings",
         )
         with gr.Row(elem_classes="es-examples"):
             self.examples = [gr.Button(text, size="sm", elem_classes="es-example") for text in PROMPTS]
@@ -125,14 +134,22 @@ class Page:
         gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>")
         self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning")
         self.method = gr.Dropdown(
-            choices=[(t(f"method_name.{m}"), m) for m in METHODS], value=default.method, label=t("form.method"), elem_id="method"
+            choices=[(t(f"method_name.{m}"), m) for m in METHODS],
+            value=default.method,
+            label=t("form.method"),
+            elem_id="method",
         )
 
         def slider(name: str, least: float, largest: float, step: float) -> gr.Slider:
             info = f"form.{name}_info"
             return gr.Slider(
-                least, largest, getattr(default, name), step=step, label=t(f"form.{name}"),
-                info=t(info) if name != "max_new_tokens" else None, elem_id=name.replace("_", "-"),
+                least,
+                largest,
+                getattr(default, name),
+                step=step,
+                label=t(f"form.{name}"),
+                info=t(info) if name != "max_new_tokens" else None,
+                elem_id=name.replace("_", "-"),
             )
 
         gr.HTML(f"<h3>{for_html(t('form.tree'))}</h3>")
@@ -143,13 +160,19 @@ class Page:
         self.temperature = slider("temperature", 0, 2, 0.05)
         self.top_p = slider("top_p", 0.05, 1, 0.05)
         self.sample_top_k = gr.Number(
-            default.sample_top_k, label=t("form.sample_top_k"), info=t("form.sample_top_k_info"), precision=0, elem_id="sample-top-k"
+            default.sample_top_k,
+            label=t("form.sample_top_k"),
+            info=t("form.sample_top_k_info"),
+            precision=0,
+            elem_id="sample-top-k",
         )
         self.seed = gr.Number(default.seed, label=t("form.seed"), info=t("form.seed_info"), precision=0, elem_id="seed")
         self.max_new_tokens = gr.Slider(
             1, most, min(default.max_new_tokens, most), step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
         )
-        self.system = gr.Textbox(label=t("form.system"), info=t("form.system_info"), lines=2, max_length=8000, elem_id="system")
+        self.system = gr.Textbox(
+            label=t("form.system"), info=t("form.system_info"), lines=2, max_length=8000, elem_id="system"
+        )
         self.fields = [
             self.method, self.top_k, self.depth, self.max_nodes, self.temperature, self.top_p, self.sample_top_k,
             self.seed, self.max_new_tokens,
@@ -175,8 +198,12 @@ class Page:
             self.text, self.name, self.kind, self.query = (gr.Textbox(visible=False) for _ in range(4))
         with gr.Tab(t("page.tab_method"), id="method-tab"):
             gr.Markdown(
-                t("method.page"), elem_id="method-page",
-                latex_delimiters=[{"left": "$$", "right": "$$", "display": True}, {"left": "$", "right": "$", "display": False}],
+                t("method.page"),
+                elem_id="method-page",
+                latex_delimiters=[
+                    {"left": "$$", "right": "$$", "display": True},
+                    {"left": "$", "right": "$", "display": False},
+                ],
             )
 
     # ---------------------------------------------------------------- events
@@ -197,7 +224,9 @@ class Page:
         self.upload.upload(self.on_upload, self.upload, [*shown, self.upload], **QUICK)
         self.player.need(self.on_need, None, self.player, **QUICK)
         self.player.round_shown(self.on_shown, None, None, **QUICK)
-        self.log.open_run(self.on_open, None, [self.player, self.chips, self.table, self.tokens_chart, self.time_chart], **QUICK)
+        self.log.open_run(
+            self.on_open, None, [self.player, self.chips, self.table, self.tokens_chart, self.time_chart], **QUICK
+        )
         self.compare.click(self.on_compare, None, [self.status, self.chips, self.table], **MODEL)
         for field in self.fields:
             field.change(self.on_settings, self.fields, [self.meaning], trigger_mode="always_last", **QUICK)
@@ -226,7 +255,9 @@ class Page:
     def _buttons(self, visit: Visit) -> dict:
         busy, open_run = visit.busy, bool(visit.last and visit.last.open and visit.last.rounds)
         return {
-            self.generate: gr.update(value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy),
+            self.generate: gr.update(
+                value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy
+            ),
             self.step: gr.update(interactive=not busy),
             self.stop: gr.update(interactive=busy),
         }
@@ -239,7 +270,10 @@ class Page:
             self.table: panels.metrics_table(turn, found, self.language),
         }
         if turn is not None and turn.rounds:
-            for part, draw in ((self.tokens_chart, statistics.tokens_per_round), (self.time_chart, statistics.time_split)):
+            for part, draw in (
+                (self.tokens_chart, statistics.tokens_per_round),
+                (self.time_chart, statistics.time_split),
+            ):
                 looks = (draw(turn.rounds, look, self.language) for look in ("light", "dark"))
                 changed[part] = chat.chart_message(*looks)
         return changed
@@ -253,7 +287,10 @@ class Page:
         if state == "loading":
             return {self.status: self._tell("status.loading")}
         if state == "failed":
-            return {self.status: self._tell("status.failed", True, fault=self.studio.fault), self.clock: gr.Timer(active=False)}
+            return {
+                self.status: self._tell("status.failed", True, fault=self.studio.fault),
+                self.clock: gr.Timer(active=False),
+            }
         told = {self.status: f"<p role='status'>{for_html(self._status())}</p>"} if state == "ready" else {}
         return {**told, self.clock: gr.Timer(active=False)}
 
@@ -264,7 +301,7 @@ class Page:
         if asked.prompt:
             form = asked.form
             changed = {self.prompt: asked.prompt, self.system: asked.system, self.pending: asked.round or -1}
-            changed |= {field: getattr(form, name) for field, name in zip(self.fields, FORM_FIELDS, strict=True)}
+            changed |= {field: getattr(form, name) for field, name in zip(self.fields, FIELDS, strict=True)}
             return {**changed, self.meaning: explain(form, self.studio.options.max_new_tokens, self.language)}
         if asked.recording and asked.recording not in RECORDINGS:
             return self._fault(ValueError(self.say("status.no_recording", name=asked.recording)))
@@ -286,7 +323,9 @@ class Page:
                 turn.run, turn, at, "last" if place else "first", play=not place, language=self.language
             ),
             self.recorded: name if name in RECORDINGS else None,
-            self.status: self._tell("status.loaded", name=title, rounds=len(trace.rounds), pair=panels.pair_name(trace.pair)),
+            self.status: self._tell(
+                "status.loaded", name=title, rounds=len(trace.rounds), pair=panels.pair_name(trace.pair)
+            ),
         }
 
     def on_leave(self, request: gr.Request) -> None:
@@ -362,7 +401,10 @@ class Page:
             return
         visit.busy, visit.halt = True, False
         try:
-            yield {self.status: self._tell("status.loading" if self.studio.state != "ready" else "status.generating"), **self._buttons(visit)}
+            yield {
+                self.status: self._tell("status.loading" if self.studio.state != "ready" else "status.generating"),
+                **self._buttons(visit),
+            }
             turn, shown = self._turn(visit, prompt, system, form)
             yield shown
             yield from self._stream(visit, turn, limit)
@@ -389,7 +431,9 @@ class Page:
             raise ValueError(self.say("status.nothing"))
         if visit.shown is not turn:
             visit.shown = turn
-            return turn, {self.player: player.message_load(turn.run, turn, len(turn.rounds) - 1, "last", language=self.language)}
+            return turn, {
+                self.player: player.message_load(turn.run, turn, len(turn.rounds) - 1, "last", language=self.language)
+            }
         return turn, {self.status: self._tell("status.generating")}
 
     def _stream(self, visit: Visit, turn: Turn, limit: int | None) -> Iterator[dict]:
@@ -409,7 +453,13 @@ class Page:
                 break
         visit.busy = False
         count = len(turn.rounds)
-        key = f"status.done_{turn.rounds[-1].finish}" if not turn.open else "status.stepped" if limit else "status.stopped"
+        key = (
+            f"status.done_{turn.rounds[-1].finish}"
+            if not turn.open
+            else "status.stepped"
+            if limit
+            else "status.stopped"
+        )
         yield {
             self.player: player.message_end(turn.run, count),
             self.status: self._tell(key, round=count),
@@ -460,7 +510,11 @@ class Page:
             return
         summary = self._summary(turn)
         told = panels.told_speedup(turn.found, self.language)
-        yield {self.status: self._tell("status.fault", fault=told), self.chips: summary[self.chips], self.table: summary[self.table]}
+        yield {
+            self.status: self._tell("status.fault", fault=told),
+            self.chips: summary[self.chips],
+            self.table: summary[self.table],
+        }
 
     # ---------------------------------------------------------------- keeping
 
@@ -468,7 +522,7 @@ class Page:
         turn = visit.shown
         if turn is None or not turn.rounds:
             raise ValueError(self.say("trace.none"))
-        return turn.trace(effective_shape(turn.settings.policy, turn.settings.shape, 2**31) if turn.effective is None else turn.effective)
+        return turn.trace()
 
     def on_save(self, request: gr.Request) -> dict:
         return self._download(request, trace_file.to_json, "eagle2-run.json", "application/json")

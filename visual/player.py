@@ -22,6 +22,7 @@ from typing import Any
 import gradio as gr
 
 from eagle2.trace import Round, Trace
+from visual.labels import round_pieces
 from visual.message import message, round_message
 from visual.web_bundle import PLOTLY_JS, script
 
@@ -59,9 +60,9 @@ def component(value: str | None = None, language: str = "en", elem_id: str = "pl
     )
 
 
-def message_reset(run: str) -> str:
+def message_reset(run: str, live: bool = True) -> str:
     """A new run begins; the browser forgets the one before. run: any text that no other run of this visitor has."""
-    return message("reset", run, 0, live=True)
+    return message("reset", run, 0, live=live)
 
 
 def message_append(
@@ -71,15 +72,19 @@ def message_append(
     count: int | None = None,
     live: bool = True,
     language: str = "en",
+    before: Sequence[Round] = (),
 ) -> str:
-    """One more round, or several. count: rounds so far, these included. live: whether more are expected.
+    """One more round, or several. count: rounds so far, these included. live: whether more are expected. before: the
+    run's earlier rounds, or the last few of them: a character may have begun there.
 
     A round of 510 drafted nodes takes some 40 ms to write. Where rounds come faster than a few a second, send only
     some: `count` tells the browser of the others, and it asks for them with `need` (`message_rounds` answers).
     """
     rounds = [rounds] if isinstance(rounds, Round) else list(rounds)
     count = rounds[-1].index + 1 if count is None else count
-    return message("append", run, count, rounds=[round_message(r, tokens, language) for r in rounds], live=live)
+    return message(
+        "append", run, count, rounds=_written([*before, *rounds], len(before), None, tokens, language), live=live
+    )
 
 
 def message_end(run: str, count: int) -> str:
@@ -95,8 +100,9 @@ def message_goto(run: str, count: int, round: int, phase: str | int = "last", pl
 def message_load(
     run: str, trace: Trace, round: int = 0, phase: str | int = "first", play: bool = False, language: str = "en"
 ) -> str:
-    """A recorded run. The first rounds are sent along, the rest when the browser asks with `need`."""
-    rounds = [round_message(r, trace.tokens, language) for r in trace.rounds[:BATCH]]
+    """A recorded run. The rounds around the one shown are sent along, the rest when the browser asks with `need`."""
+    start = max(0, min(round - BATCH // 2, len(trace.rounds) - BATCH))
+    rounds = _written(trace.rounds, start, start + BATCH, trace.tokens, language)
     show = {"round": round, "phase": phase, "play": play}
     return message("reset", run, len(trace.rounds), rounds=rounds, live=False, show=show)
 
@@ -112,5 +118,14 @@ def message_rounds(
     if need.get("run") != run:
         raise ValueError(f"rounds of run {need.get('run')!r} were asked for; this is run {run!r}")
     start, stop = max(0, int(need["from"])), min(len(rounds), int(need["to"]) + 1)
-    wanted = rounds[start : min(stop, start + BATCH)]
-    return message("append", run, len(rounds), rounds=[round_message(r, tokens, language) for r in wanted])
+    return message(
+        "append", run, len(rounds), rounds=_written(rounds, start, min(stop, start + BATCH), tokens, language)
+    )
+
+
+def _written(
+    rounds: Sequence[Round], start: int, stop: int | None, tokens: Mapping[int, bytes], language: str
+) -> list[dict]:
+    """Messages of `rounds[start:stop]`, each with its piece of the running text."""
+    places = range(*slice(start, stop).indices(len(rounds)))
+    return [{**round_message(rounds[i], tokens, language), "pieces": round_pieces(rounds, i, tokens)} for i in places]

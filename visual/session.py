@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from eagle2.config import TreeShape
 from eagle2.trace import Pair, Round, Settings, Trace
 
 _RUNS = itertools.count(1)
@@ -19,7 +20,12 @@ _RUNS = itertools.count(1)
 
 @dataclass
 class Turn:
-    """A prompt and its rounds so far. messages: the chat up to this user turn. name: of a recording, else None."""
+    """A prompt and its rounds so far.
+
+    messages: the chat up to this user turn. effective: the shape after clamping. name: what a recorded run is called,
+    None for one made here; recording: its key among the shipped ones. source: the live generator. found: the comparison
+    with plain decoding, once it was asked for.
+    """
 
     prompt_ids: list[int]
     messages: list[dict[str, str]]
@@ -29,7 +35,10 @@ class Turn:
     rounds: list[Round] = field(default_factory=list)
     name: str | None = None
     run: str = field(default_factory=lambda: f"run-{next(_RUNS)}")
+    recording: str = ""
+    effective: TreeShape | None = None
     source: Iterator[Round] | None = None
+    found: object | None = None
 
     @property
     def ids(self) -> list[int]:
@@ -43,25 +52,25 @@ class Turn:
     @classmethod
     def recorded(cls, trace: Trace, name: str) -> Turn:
         messages = [{"role": role, "content": content} for role, content in trace.messages]
-        settings, pair = trace.settings, trace.pair
-        return cls(list(trace.prompt_ids), messages, settings, pair, dict(trace.tokens), list(trace.rounds), name)
+        made = cls(list(trace.prompt_ids), messages, trace.settings, trace.pair, trace.tokens, list(trace.rounds), name)
+        made.effective = trace.effective
+        return made
 
-    def trace(self, effective: object) -> Trace:
-        """The run so far as a record. effective: the shape after clamping."""
+    def trace(self) -> Trace:
+        """The run so far as a record."""
         messages = tuple((turn["role"], turn["content"]) for turn in self.messages)
-        kept = Trace(
-            tuple(self.prompt_ids), self.settings, effective, self.pair, {}, tuple(self.rounds), messages
-        )
+        kept = Trace(tuple(self.prompt_ids), self.settings, self.effective, self.pair, {}, tuple(self.rounds), messages)
         kept.tokens.update((token, self.tokens[token]) for token in sorted(kept.used_ids()))
         return kept
 
 
 @dataclass
 class Visit:
-    """What one browser tab has: its turns, the one that is shown, and whether its run should halt after this round."""
+    """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt."""
 
     turns: list[Turn] = field(default_factory=list)
     shown: Turn | None = None
+    round: int = 0
     halt: bool = False
     busy: bool = False
 
@@ -93,9 +102,15 @@ class Visit:
             ids, turns = engine.encode_chat(messages), []
         else:
             ids = engine.encode_follow_up(last.messages, last.ids, prompt)
-            messages = [*last.messages, {"role": "assistant", "content": engine.decode(last.ids[len(last.prompt_ids) :])}, turn]
+            messages = [
+                *last.messages,
+                {"role": "assistant", "content": engine.decode(last.ids[len(last.prompt_ids) :])},
+                turn,
+            ]
             turns = self.turns
         made = Turn(ids, messages, settings, engine.pair)
+        policy = engine.policy(settings.policy, settings.shape)
+        made.effective = policy.shape if policy else None
         made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
         self.close()
         self.turns = [*turns, made]
@@ -118,9 +133,7 @@ def advance(turn: Turn, engine: object) -> Round:
     """The next round of an open run, from its generator or, where that is gone, behind the rounds so far."""
     if turn.source is None:
         s = turn.settings
-        turn.source = engine.rounds(
-            turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds
-        )
+        turn.source = engine.rounds(turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds)
     made = next(turn.source)
     if made.finish:
         turn.source = None
@@ -162,9 +175,3 @@ class Visits:
 
     def __len__(self) -> int:
         return len(self._visits)
-
-
-def text_pieces_context(rounds: Sequence[Round], index: int, needed: int = 4) -> list[int]:
-    """The last committed ids before round `index`: enough to finish a character that they began."""
-    before = [token for r in rounds[max(0, index - needed) : index] for token in r.committed]
-    return before[-needed:]

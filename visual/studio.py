@@ -9,11 +9,19 @@ import importlib.util
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from eagle2 import metrics
+from eagle2.config import Sampling
 from eagle2.trace import Round, Settings
+from visual.panels import Comparison
 from visual.session import Turn, absorb, advance
 
+if TYPE_CHECKING:
+    from eagle2.lossless import Verdict
+
 MOST_SECONDS = 120
+"""Of GPU time, the most that one run asks a ZeroGPU Space for."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ class Studio:
             import spaces
 
             self._worker = spaces.GPU(duration=duration_s)(self._work)
+            self._checker = spaces.GPU(duration=MOST_SECONDS)(self._check)
 
     def start(self) -> None:
         """Load in the background, so that the page is there before the models are."""
@@ -90,6 +99,24 @@ class Studio:
         for made in self._worker(turn.prompt_ids, turn.settings, turn.rounds):
             absorb(turn, made, engine)
             yield made
+
+    def compare(self, turn: Turn) -> Comparison:
+        """The turn's text and speed against plain decoding, on the machine that wrote it."""
+        engine = self.engine()
+        new = turn.ids[len(turn.prompt_ids) :]
+        if self._worker is None:
+            verdict = engine.check(turn.prompt_ids, new, turn.settings.sampling)
+        else:
+            verdict = self._checker(turn.prompt_ids, new, turn.settings.sampling)
+        plain = 1e3 * (verdict.positions - 1) / verdict.plain_ms if verdict.plain_ms else 0.0
+        speed = metrics.speed(turn.rounds)
+        ratio = speed.tokens_per_s / plain if speed and plain else 0.0
+        return Comparison(ratio, plain, verdict.positions, len(verdict.differing), len(verdict.near_ties))
+
+    def _check(self, prompt_ids: list[int], new_ids: list[int], sampling: Sampling) -> Verdict:
+        from eagle2.loading import move
+
+        return move(self.engine(), "cuda").check(prompt_ids, new_ids, sampling)
 
     def _work(self, prompt_ids: list[int], settings: Settings, after: list[Round]) -> Iterator[Round]:
         """One visitor's run in a ZeroGPU worker: plain data in, plain data out."""

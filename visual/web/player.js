@@ -140,6 +140,7 @@ class Player {
 
   receive(message) {
     const fresh = this.store.receive(message);
+    if (message.rounds) document.dispatchEvent(new CustomEvent('eagle:rounds', { detail: { run: message.run, rounds: message.rounds } }));
     if (fresh) { this.stop(); this.cursor.goto(0, 'last'); this.view.selected = null; this.follow = true; this.shownRound = null; }
     if (message.show) {
       this.stop();

@@ -1,0 +1,92 @@
+"""EAGLE-2, round by round: parses options, starts loading the models, builds the page and launches it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+from pathlib import Path
+
+if importlib.util.find_spec("spaces"):
+    import spaces  # noqa: F401 - on ZeroGPU it must come before torch
+
+import gradio as gr
+
+from eagle2 import trace_file
+from visual.page import Page
+from visual.studio import Options, Studio
+from visual.web_bundle import page_style
+
+ON_A_SPACE = "SPACE_ID" in os.environ
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    default = Options()
+    shown = "(default: %(default)s)"
+    parser = argparse.ArgumentParser(prog="python app.py", description="EAGLE-2 speculative decoding, round by round.")
+    parser.add_argument(
+        "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
+    )
+    parser.add_argument("--head", help="folder or hub id of its EAGLE head")
+    parser.add_argument("--device", default=default.device, help=f"auto, cpu, cuda, cuda:N, mps or spread {shown}")
+    parser.add_argument("--dtype", default=default.dtype, help=f"auto, float32, bfloat16 or float16 {shown}")
+    parser.add_argument("--trace", metavar="FILE", help="open this saved run first")
+    parser.add_argument(
+        "--max-new-tokens-limit", type=int, default=default.max_new_tokens, help=f"tokens per run at most {shown}"
+    )
+    parser.add_argument("--runs", type=int, default=default.runs, help=f"runs that go on at once {shown}")
+    parser.add_argument("--waiting", type=int, default=default.waiting, help=f"runs that may wait for a place {shown}")
+    parser.add_argument(
+        "--upload-mb", type=int, default=default.upload_mb, help=f"largest saved run that is read {shown}"
+    )
+    parser.add_argument("--port", type=int, help="port (default: GRADIO_SERVER_PORT, else a free one from 7860 on)")
+    parser.add_argument("--public", action="store_true", help="serve all interfaces, not only this machine")
+    options = parser.parse_args(arguments)
+    for name in ("max_new_tokens_limit", "runs", "waiting", "upload_mb"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} is {getattr(options, name)}; it must be at least 1")
+    return options
+
+
+def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
+    """The page and the models behind it, not loaded yet. Raises ValueError or OSError for a trace that cannot be read."""
+    opened = None
+    if options.trace:
+        opened = Path(options.trace).name, trace_file.load(options.trace, options.upload_mb * 2**20)
+    studio = Studio(
+        Options(
+            options.target,
+            options.head,
+            options.device,
+            options.dtype,
+            options.max_new_tokens_limit,
+            options.runs,
+            options.waiting,
+            options.upload_mb,
+        )  # fmt: skip
+    )
+    blocks = Page(studio, opened).build()
+    blocks.queue(max_size=options.runs + options.waiting, default_concurrency_limit=options.runs)
+    return blocks, studio
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = parse(arguments)
+    try:
+        blocks, studio = build(options)
+    except (ValueError, OSError) as error:
+        raise SystemExit(f"error: {error}") from error
+    studio.start()
+    blocks.launch(
+        server_port=options.port,
+        server_name="0.0.0.0" if options.public or ON_A_SPACE else None,
+        max_file_size=f"{options.upload_mb}mb",
+        run_history=False,
+        css=page_style(),
+        theme=gr.themes.Default(),
+        footer_links=[],
+    )
+
+
+if __name__ == "__main__":
+    main()
