@@ -75,7 +75,8 @@ def load_head(folder: Path, hidden_size: int, vocab_size: int, dtype: torch.dtyp
             "they are no pair"
         )
     try:
-        head = EagleHead(config)
+        with torch.random.fork_rng(devices=[]):  # first weights are drawn only to be overwritten
+            head = EagleHead(config)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{folder / 'config.json'} sets a rope that is not understood: {config.rope} ({reason(error)})"

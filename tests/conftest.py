@@ -1,8 +1,12 @@
 """Fixtures that many tests share: the tiny pair of the golden recordings, and the embedded default pair."""
 
+import os
 from pathlib import Path
 
 import pytest
+import torch
+
+torch.set_num_threads(1)  # tiny tensors only wait for a second thread; the default pair sets its own
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -20,4 +24,6 @@ def default_engine():
     """SmolLM2-135M-Instruct and its head, as a user gets them without any option but the device."""
     from eagle2.loading import load
 
-    return load(device="cpu", dtype="float32")
+    torch.set_num_threads(os.cpu_count() or 1)
+    yield load(device="cpu", dtype="float32")
+    torch.set_num_threads(1)
