@@ -131,7 +131,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "values.happened": "happened",
         "values.predicted_title": "1 + the sum of the kept values = {predicted}",
         "values.happened_title": "{accepted} accepted + 1 bonus = {total}",
-        "values.more": "{count} more: “All nodes”",
+        "values.more": "+{count} more",
         "values.depth": "level {depth}: {value}",
         "values.bonus": "bonus",
         "mask.prefix": "prefix",

@@ -10,7 +10,7 @@ from synthetic import grown, plain_round, prefill_round, run
 from tiny import ROUND, TOKENS
 
 from eagle2.trace import ROOT, Check
-from visual.narration import Narrator, Part, number, plain
+from visual.narration import Narrator, Part, number, plain, told_apart
 from visual.phases import phases
 from visual.strings import ENGLISH, LANGUAGES
 
@@ -106,6 +106,12 @@ def test_long_paths_keep_their_ends():
 )
 def test_numbers_keep_two_digits_that_say_something(value, text):
     assert number(value) == text
+
+
+def test_the_last_in_and_the_first_out_are_told_apart():
+    assert told_apart(0.0048, 0.0047) == ("0.0048", "0.0047")
+    assert told_apart(0.00443, 0.00441) == ("0.00443", "0.00441")
+    assert told_apart(0.5, 0.5) == ("0.5", "0.5")
 
 
 @settings(max_examples=30, deadline=None)

@@ -18,13 +18,13 @@ Object.assign(Player.prototype, {
     const look = new MutationObserver(() => {
       const before = `${this.view.look}${this.view.lecture}`;
       this.readLook();
-      if (`${this.view.look}${this.view.lecture}` !== before) this.show();
+      if (`${this.view.look}${this.view.lecture}` !== before) { this.show(); this.revealPhase(); }
     });
     look.observe(document.body, { attributes: true, attributeFilter: ['class'] });
     look.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme', 'data-lecture'] });
     // A figure first drawn in a hidden tab has no size: draw when it gets one, and again when that changes.
     let frame = 0;
-    const resized = new ResizeObserver(() => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { this.draw(); if (this.phase) this.tree.reveal(this.phase, false); }); });
+    const resized = new ResizeObserver(() => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { this.draw(); this.revealPhase(); }); });
     for (const part of [p.treePanel, p.mask, p.values]) resized.observe(part);
     // Figures below the fold are not drawn until they come near.
     const near = new IntersectionObserver(entries => {

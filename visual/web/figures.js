@@ -277,7 +277,7 @@ class ValuesFigure {
     layout.annotations = base.layout.annotations.map(cut);
     if (view.all) {
       layout.xaxis = { ...layout.xaxis, tickvals: undefined, nticks: 6, range: [0.3 - 0.02 * order.length, order.length + 0.7] };
-      layout.yaxis = { ...layout.yaxis, tickvals: undefined, ticktext: undefined, dtick: 1, range: [Math.log10(heights[heights.length - 1]) - 0.2, layout.yaxis.range[1]] };
+      layout.yaxis = { ...layout.yaxis, tickvals: undefined, ticktext: undefined, dtick: 1, exponentformat: 'power', range: [Math.log10(heights[heights.length - 1]) - 0.2, layout.yaxis.range[1]] };
       layout.annotations = layout.annotations.filter(item => item.name !== 'more');
     }
     layout.uirevision = `values-${round.index}-${view.all}`;

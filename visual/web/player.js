@@ -45,8 +45,8 @@ class Player {
     p.outcome = el('span', { class: 'ep-outcome' });
     p.facts = el('span', { class: 'ep-muted' });
     p.live = el('span', { class: 'ep-live', text: say('heading.live') });
-    p.all = this.toggle('all', () => { this.view.all = !this.view.all; this.show(); });
-    p.fit = this.toggle('fit', () => { this.view.fit = !this.view.fit; this.tree.resetZoom(); this.show(); });
+    p.all = this.toggle('all', () => { this.view.all = !this.view.all; this.show(); this.revealPhase(); });
+    p.fit = this.toggle('fit', () => { this.view.fit = !this.view.fit; this.tree.resetZoom(); this.show(); this.revealPhase(); });
     p.lecture = this.toggle('lecture', () => { const on = document.documentElement.dataset.lecture === 'on'; document.documentElement.dataset.lecture = on ? 'off' : 'on'; });
     p.theme = this.toggle('theme', () => this.switchTheme());
     p.export = el('details', { class: 'ep-menu' }, el('summary', { class: 'ep-button', title: say('tool.export_title'), text: say('tool.export') }), this.exportMenu());
@@ -134,6 +134,8 @@ class Player {
     document.body.classList.toggle('dark', dark);
     document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   }
+
+  revealPhase() { if (this.phase) this.tree.reveal(this.phase, false); }
 
   get round() { return this.store.rounds[this.cursor.round] || null; }
   get phase() { return this.round ? this.round.phases[this.cursor.phase] : null; }
