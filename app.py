@@ -13,9 +13,13 @@ if importlib.util.find_spec("spaces"):
 import gradio as gr
 
 from eagle2 import trace_file
-from visual.page import Page
+from visual import page
 from visual.studio import Options, Studio
 from visual.web_bundle import page_style
+
+FONT = ("-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "Noto Sans", "sans-serif")
+THEME = gr.themes.Default(primary_hue=gr.themes.colors.blue, font=FONT, font_mono=("ui-monospace", "monospace"))
+"""Fonts of the system only: a page without a network must look the same."""
 
 ON_A_SPACE = "SPACE_ID" in os.environ
 
@@ -49,23 +53,22 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
-    """The page and the models behind it, not loaded yet. Raises ValueError or OSError for a trace that cannot be read."""
+    """The page and the models behind it, not loaded yet. ValueError or OSError for a trace that cannot be read."""
     opened = None
     if options.trace:
         opened = Path(options.trace).name, trace_file.load(options.trace, options.upload_mb * 2**20)
-    studio = Studio(
-        Options(
-            options.target,
-            options.head,
-            options.device,
-            options.dtype,
-            options.max_new_tokens_limit,
-            options.runs,
-            options.waiting,
-            options.upload_mb,
-        )  # fmt: skip
+    owner = Options(
+        target=options.target,
+        head=options.head,
+        device=options.device,
+        dtype=options.dtype,
+        max_new_tokens=options.max_new_tokens_limit,
+        runs=options.runs,
+        waiting=options.waiting,
+        upload_mb=options.upload_mb,
     )
-    blocks = Page(studio, opened).build()
+    studio = Studio(owner)
+    blocks = page.build(studio, opened)
     blocks.queue(max_size=options.runs + options.waiting, default_concurrency_limit=options.runs)
     return blocks, studio
 
@@ -83,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         max_file_size=f"{options.upload_mb}mb",
         run_history=False,
         css=page_style(),
-        theme=gr.themes.Default(),
+        theme=THEME,
         footer_links=[],
     )
 

@@ -15,8 +15,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from eagle2 import record as recorder
 from eagle2 import lossless, text, tree
+from eagle2 import record as recorder
 from eagle2.config import Sampling, TreeShape, check_integer
 from eagle2.draft import Draft, Drafter
 from eagle2.live import Clock, LiveCaches

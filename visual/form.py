@@ -1,4 +1,4 @@
-"""The settings form: its numbers -> `Settings`, or the sentence that says what is wrong; and what they mean in words."""
+"""The settings form: its numbers -> `Settings`, or the sentence that says what is wrong; and what they mean."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ class Form:
     sample_top_k: object = 0
     seed: object = 0
     max_new_tokens: object = 96
+
+    @classmethod
+    def of(cls, s: Settings) -> Form:
+        """The form that asks for these settings."""
+        sampling = (s.sampling.temperature, s.sampling.top_p, s.sampling.top_k, s.sampling.seed)
+        return cls(s.policy, s.shape.top_k, s.shape.depth, s.shape.max_nodes, *sampling, s.max_new_tokens)
 
     def settings(self, most_new_tokens: int, language: str = "en") -> Settings:
         """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it."""

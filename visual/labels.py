@@ -157,7 +157,7 @@ def split_whole(raw: bytes) -> tuple[bytes, bytes]:
 
 
 def round_pieces(rounds: Sequence[Round], index: int, tokens: Mapping[int, bytes]) -> list[tuple[str, str]]:
-    """(text, origin) of each token that round `index` of a run committed; the rounds before it may begin a character."""
+    """(text, origin) of each token that round `index` committed; a character may have begun in the rounds before."""
     r = rounds[index]
     before = [token for earlier in rounds[max(0, index - 4) : index] for token in earlier.committed][-4:]
     texts = pieces([*before, *r.committed], tokens, final=r.finish is not None)[len(before) :]

@@ -1,9 +1,9 @@
-"""A link that brings back prompt, settings and round: the page's query string, written and read. Nothing else is in it."""
+"""A link that brings back prompt, settings and round: the page's query string, written and read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from urllib.parse import urlencode
 
 from visual.form import Form
@@ -18,7 +18,7 @@ class Link:
     recording: str = ""
     prompt: str = ""
     system: str = ""
-    form: Form = Form()
+    form: Form = field(default_factory=Form)
     round: int = 0
 
     def query(self) -> str:

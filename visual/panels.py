@@ -1,4 +1,4 @@
-"""The page's texts that change with a run: the chips at the top, the metrics table, the method page. HTML from plain data.
+"""The page's texts that change with a run: the chips at the top and the metrics table. HTML from plain data.
 
 Every number comes from `eagle2.metrics`; every string from the table; token text is escaped.
 """
@@ -118,8 +118,9 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         told = " · ".join(f"{a / n:.0%}" for n, a in depths if n)
         rows.append(("by_depth", told))
     body = "".join(
-        f'<tr title="{for_html(say(f"formula.{key}", language))}"><th scope="row">{for_html(say(f"metrics.{key}", language))}'
-        f"</th><td>{for_html(value)}</td><td class='es-formula'>{for_html(say(f'formula.{key}', language))}</td></tr>"
+        f'<tr title="{formula}"><th scope="row">{for_html(say(f"metrics.{key}", language))}</th>'
+        f'<td>{for_html(value)}</td><td class="es-formula">{formula}</td></tr>'
         for key, value in rows
+        for formula in [for_html(say(f"formula.{key}", language))]
     )
     return f'<table class="es-table"><tbody>{body}</tbody></table>'

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 
-from visual.strings_page import METHOD_ENGLISH, PAGE_ENGLISH
+from visual.strings_page import PAGE_ENGLISH
 
 ENGLISH: Mapping[str, str] = MappingProxyType(
     {
@@ -247,7 +248,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         # numbers as words
         "numbers": "no one two three four five six seven eight nine ten eleven twelve",
         **PAGE_ENGLISH,
-        "method.page": METHOD_ENGLISH,
+        "method.page": (Path(__file__).parent / "method.en.md").read_text(encoding="utf-8"),
     }
 )
 

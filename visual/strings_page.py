@@ -150,48 +150,9 @@ PAGE_ENGLISH = {
     "trace.html": "Save as one HTML file",
     "trace.link": "Copy a link",
     "trace.load": "Open a saved run",
-    "trace.linked": "The link is in the clipboard: {link}",
+    "trace.linked": "The link is shown below, and in the clipboard where the browser allows it.",
     "trace.link_turn": "A link holds one prompt, and this is a later turn of a chat: save the run instead.",
     "trace.none": "There is no run to save yet.",
     "trace.about": "A saved run holds everything that was drafted, verified and drawn, and the bytes of each token: it "
     "plays anywhere without a model. Figures are saved from the player's Export menu.",
 }
-
-METHOD_ENGLISH = r"""
-### What happens in a round
-
-A language model writes one token per pass. **Speculative decoding** lets a cheap *draft model* guess several tokens
-first; the *target* then checks all guesses in one pass. EAGLE-2 drafts a **tree**, and lets the context decide its shape.
-
-1. **Draft.** EAGLE's head takes the embedding of token $t_{i+1}$ and the target's feature $f_i$, guesses the next feature
-   $\hat f_{i+1}$, and the target's own LM head turns that into probabilities. A child's probability given its parent is
-   its **confidence** $c$.
-2. **Value.** A node is accepted only if all nodes above it are. Its value stands in for that probability:
-   $$V_i = \prod_{t_j \in \mathrm{Path}(\mathrm{root},\, t_i)} p_j \;\approx\; \prod_{t_j \in \mathrm{Path}(\mathrm{root},\, t_i)} c_j$$
-3. **Expansion.** Level by level, the `top_k` nodes of highest value in the newest level are fed to the draft model; each
-   gets `top_k` children. With depth $d$ that drafts $k + (d-1)\,k^2$ nodes.
-4. **Reranking.** Of *all* drafted nodes the $m$ = `max_nodes` of highest value are kept. A child's value never exceeds its
-   parent's and ties go to the shallower node, so what is kept is a tree.
-5. **Flatten and mask.** Root and kept nodes become one sequence. In the tree attention mask each row sees the text so
-   far, its own ancestors and itself; siblings share a position.
-6. **Verify.** One pass of the target gives its law after every node at once.
-7. **Accept.** Start at the root and draw $y$ from the target's law. If some child holds $y$, go there and draw again; if
-   none does, $y$ is the **bonus token** and the round ends.
-
-### Why nothing is lost
-
-What is written is always $y$, drawn from the target's own law at its position. The tree only decides how many of those
-draws one pass can serve. The noise of each draw is keyed by (seed, position), so tree decoding and plain decoding write
-*the same tokens* at every temperature, and the check under *Metrics* compares them one by one.
-
-### What it buys
-
-If values are true probabilities, the expected number of accepted nodes is the sum of the kept values:
-$$\mathbb{E}[\text{tokens per pass}] = 1 + \sum_{i \,\in\, \text{kept}} V_i, \qquad
-\tau = \frac{\text{tokens committed}}{\text{target passes}}$$
-A pass over many rows costs more than a pass over one; whether the tree pays depends on the machine. On a CPU a handful of
-nodes is nearly free and sixty are not.
-
-*EAGLE-2: Faster Inference of Language Models with Dynamic Draft Trees*, Li, Wei, Zhang and Zhang, arXiv 2406.16858.
-Its ablations (table 3) are published without an exact procedure; the ones here are this project's reading.
-"""

@@ -90,7 +90,7 @@ class Studio:
         return loader(o.target, o.head, o.device, o.dtype)
 
     def rounds(self, turn: Turn) -> Iterator[Round]:
-        """The rounds that are still to come, each added to the turn before it is yielded. Leaving off is always safe."""
+        """The rounds still to come, each added to the turn before it is yielded. Leaving off is always safe."""
         engine = self.engine()
         if self._worker is None:
             while turn.open:

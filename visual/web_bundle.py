@@ -14,7 +14,7 @@ from visual import theme
 from visual.message import config, packed
 
 WEB = Path(__file__).parent / "web"
-SCRIPTS = ("store.js", "figures.js", "panels.js", "player.js", "bind.js")
+SCRIPTS = ("look.js", "store.js", "figures.js", "panels.js", "player.js", "bind.js")
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
@@ -29,7 +29,7 @@ def style() -> str:
 @lru_cache(maxsize=8)
 def chat_script(language: str = "en") -> str:
     """Defines `mountChat(root, emit)`."""
-    return _bundle(language, "store.js", "chat.js")
+    return _bundle(language, "panels.js", "chat.js")
 
 
 @lru_cache(maxsize=8)

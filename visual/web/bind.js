@@ -15,13 +15,11 @@ Object.assign(Player.prototype, {
     document.addEventListener('keydown', this.onKey);
     this.onGoto = event => { if ((event.detail.run ?? this.store.run) === this.store.run) this.receive({ op: 'goto', run: this.store.run, show: event.detail }); };
     document.addEventListener('eagle:goto', this.onGoto);
-    const look = new MutationObserver(() => {
+    const look = onLook(() => {
       const before = `${this.view.look}${this.view.lecture}`;
       this.readLook();
-      if (`${this.view.look}${this.view.lecture}` !== before) { this.show(); this.revealPhase(); }
+      if (`${this.view.look}${this.view.lecture}` !== before) this.show();
     });
-    look.observe(document.body, { attributes: true, attributeFilter: ['class'] });
-    look.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme', 'data-lecture'] });
     // A figure first drawn in a hidden tab has no size: draw when it gets one, and again when that changes.
     let frame = 0;
     const resized = new ResizeObserver(() => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { this.draw(); this.revealPhase(); }); });

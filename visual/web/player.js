@@ -117,12 +117,9 @@ class Player {
 
   help() { if (this.parts.help.open) this.parts.help.close(); else this.parts.help.showModal(); }
 
-  // Light and dark: the player follows the page, data-theme on <html> first, then Gradio's body.dark.
   readLook() {
-    const html = document.documentElement;
-    const wanted = html.dataset.theme || (document.body.classList.contains('dark') ? 'dark' : 'light');
-    this.view.look = wanted === 'dark' ? 'dark' : 'light';
-    this.view.lecture = html.dataset.lecture === 'on';
+    this.view.look = pageLook();
+    this.view.lecture = document.documentElement.dataset.lecture === 'on';
     this.root.dataset.look = this.view.look;
     this.root.dataset.lecture = this.view.lecture ? 'on' : 'off';
     this.parts.theme.setAttribute('aria-pressed', this.view.look === 'dark');

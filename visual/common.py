@@ -1,0 +1,69 @@
+"""What all of the page's handlers share: the models, the visitors, the components, and how to speak to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gradio as gr
+
+from visual import chat, panels
+from visual.figures import statistics
+from visual.labels import for_html
+from visual.parts import Parts
+from visual.session import Turn, Visit, Visits
+from visual.strings import say
+from visual.studio import Studio
+
+
+@dataclass
+class Common:
+    """One page's surroundings. Methods return what changes, by component."""
+
+    studio: Studio
+    parts: Parts
+    language: str
+    visits: Visits = field(default_factory=Visits)
+
+    def say(self, key: str, **values: object) -> str:
+        return say(key, self.language, **values)
+
+    def visit(self, request: gr.Request) -> Visit:
+        return self.visits.of(request.session_hash)
+
+    def models(self) -> str:
+        studio = self.studio
+        pair = panels.pair_name(studio.engine().pair) if studio.state == "ready" else ""
+        return self.say(f"status.{studio.state}", fault=studio.fault, pair=pair)
+
+    def tell(self, key: str, fault: bool = False, **values: object) -> str:
+        role = 'role="alert" class="es-fault"' if fault else 'role="status"'
+        return f"<p {role}>{for_html(self.say(key, **values))}</p>"
+
+    def fault(self, error: Exception) -> dict:
+        return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
+
+    def buttons(self, visit: Visit) -> dict:
+        busy, open_run = visit.busy, bool(visit.last and visit.last.open and visit.last.rounds)
+        return {
+            self.parts.generate: gr.update(
+                value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy
+            ),
+            self.parts.step: gr.update(interactive=not busy),
+            self.parts.stop: gr.update(interactive=busy),
+        }
+
+    def summary(self, turn: Turn | None) -> dict:
+        """Chips, table and statistics of a run."""
+        found = turn.found if turn else None
+        changed = {
+            self.parts.chips: panels.chips(turn, self.models(), found, self.language),
+            self.parts.table: panels.metrics_table(turn, found, self.language),
+        }
+        if turn is not None and turn.rounds:
+            for part, draw in (
+                (self.parts.tokens_chart, statistics.tokens_per_round),
+                (self.parts.time_chart, statistics.time_split),
+            ):
+                looks = (draw(turn.rounds, look, self.language) for look in ("light", "dark"))
+                changed[part] = chat.chart_message(*looks)
+        return changed

@@ -1,0 +1,155 @@
+"""The page's panels as Gradio components, in the order they are seen. Knows no events and no engine."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from eagle2.config import METHODS
+from visual import chat, panels, player
+from visual.form import MOST, Form, explain
+from visual.labels import for_html
+from visual.strings import say
+
+RECORDINGS = (
+    "pancakes",
+    "counting",
+    "ten-plus-two",
+    "ten-plus-two-equals",
+    "code",
+    "list",
+    "story-at-temperature-1",
+)
+PROMPTS = (
+    "Give me a recipe for pancakes.",
+    "Write a Python function that reverses a string.",
+    "Why is the sky blue? Answer in two sentences.",
+    "Count from 1 to 30.",
+)
+
+
+class Parts:
+    """All components of one page; made inside `gr.Blocks`. most: new tokens that a run may ask for."""
+
+    def __init__(self, status: str, most: int, language: str) -> None:
+        self.most = most
+        self.language = language
+        with gr.Row(elem_classes="es-top"):
+            gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title")
+            self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips")
+        with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
+            self._settings()
+        with gr.Row(equal_height=False, elem_classes="es-main"):
+            with gr.Column(scale=1, min_width=330, elem_classes="es-left"):
+                self._chat()
+            with gr.Column(scale=2, min_width=330), gr.Tabs(elem_id="tabs"):
+                self._tabs()
+        self.clock = gr.Timer(1.0)
+        self.pending = gr.State(None)
+
+    def say(self, key: str) -> str:
+        return say(key, self.language)
+
+    def _chat(self) -> None:
+        self.log = chat.component(language=self.language)
+        self.prompt = gr.Textbox(
+            placeholder=self.say("chat.placeholder"),
+            label=self.say("chat.prompt"),
+            show_label=False,
+            lines=1,
+            max_lines=6,
+            max_length=20_000,
+            elem_id="prompt",
+            autofocus=False,
+            container=False,
+        )
+        with gr.Row(elem_classes="es-buttons"):
+            self.generate = gr.Button(self.say("chat.generate"), variant="primary", elem_id="generate", min_width=90)
+            self.step = gr.Button(self.say("chat.step"), elem_id="step", min_width=90)
+            self.stop = gr.Button(self.say("chat.stop"), elem_id="stop", min_width=60, interactive=False)
+            self.clear = gr.Button(self.say("chat.clear"), elem_id="clear", min_width=80)
+        self.status = gr.HTML(elem_id="status")
+        self.recorded = gr.Dropdown(
+            choices=[(self.say(f"recording.{name}"), name) for name in RECORDINGS],
+            label=self.say("chat.recordings"),
+            elem_id="recordings",
+        )
+        with gr.Row(elem_classes="es-examples"):
+            self.examples = [gr.Button(text, size="sm", elem_classes="es-example") for text in PROMPTS]
+
+    def _settings(self) -> None:
+        t, most = self.say, self.most
+        default = Form()
+        gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>")
+        self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning")
+        self.method = gr.Dropdown(
+            choices=[(t(f"method_name.{m}"), m) for m in METHODS],
+            value=default.method,
+            label=t("form.method"),
+            elem_id="method",
+        )
+
+        def slider(name: str, least: float, largest: float, step: float) -> gr.Slider:
+            info = f"form.{name}_info"
+            return gr.Slider(
+                least,
+                largest,
+                getattr(default, name),
+                step=step,
+                label=t(f"form.{name}"),
+                info=t(info) if name != "max_new_tokens" else None,
+                elem_id=name.replace("_", "-"),
+            )
+
+        gr.HTML(f"<h3>{for_html(t('form.tree'))}</h3>")
+        self.top_k = slider("top_k", 1, MOST.top_k, 1)
+        self.depth = slider("depth", 1, MOST.depth, 1)
+        self.max_nodes = slider("max_nodes", 1, MOST.max_nodes, 1)
+        gr.HTML(f"<h3>{for_html(t('form.law'))}</h3>")
+        self.temperature = slider("temperature", 0, 2, 0.05)
+        self.top_p = slider("top_p", 0.05, 1, 0.05)
+        self.sample_top_k = gr.Number(
+            default.sample_top_k,
+            label=t("form.sample_top_k"),
+            info=t("form.sample_top_k_info"),
+            precision=0,
+            elem_id="sample-top-k",
+        )
+        self.seed = gr.Number(default.seed, label=t("form.seed"), info=t("form.seed_info"), precision=0, elem_id="seed")
+        self.max_new_tokens = gr.Slider(
+            1, most, min(default.max_new_tokens, most), step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
+        )
+        self.system = gr.Textbox(
+            label=t("form.system"), info=t("form.system_info"), lines=2, max_length=8000, elem_id="system"
+        )
+        self.fields = [
+            self.method, self.top_k, self.depth, self.max_nodes, self.temperature, self.top_p, self.sample_top_k,
+            self.seed, self.max_new_tokens,
+        ]  # fmt: skip
+
+    def _tabs(self) -> None:
+        t = self.say
+        with gr.Tab(t("page.tab_rounds"), id="rounds"):
+            self.player = player.component(language=self.language)
+        with gr.Tab(t("page.tab_metrics"), id="metrics"):
+            self.table = gr.HTML(panels.metrics_table(None, language=self.language), elem_id="metrics")
+            self.compare = gr.Button(t("metrics.compare"), elem_id="compare")
+            self.tokens_chart = chat.chart("chart-tokens")
+            self.time_chart = chat.chart("chart-time")
+        with gr.Tab(t("page.tab_trace"), id="trace"):
+            gr.Markdown(t("trace.about"))
+            with gr.Row():
+                self.save = gr.Button(t("trace.save"), elem_id="save")
+                self.save_html = gr.Button(t("trace.html"), elem_id="save-html")
+                self.link = gr.Button(t("trace.link"), elem_id="link")
+            gr.HTML("<p id='link-shown' hidden><code></code></p>")
+            self.upload = gr.File(label=t("trace.load"), file_types=[".json", ".gz"], type="filepath", elem_id="upload")
+            self.text, self.name, self.kind, self.query = (gr.Textbox(visible=False) for _ in range(4))
+        with gr.Tab(t("page.tab_method"), id="method-tab"):
+            gr.Markdown(
+                t("method.page"),
+                elem_id="method-page",
+                latex_delimiters=[
+                    {"left": "$$", "right": "$$", "display": True},
+                    {"left": "$", "right": "$", "display": False},
+                ],
+            )

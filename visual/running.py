@@ -1,0 +1,166 @@
+"""Handlers that use the models: generate, step, stop, go on, compare. Each yields what changes, as it changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import gradio as gr
+
+from visual import chat, panels, player
+from visual.common import Common
+from visual.form import Form
+from visual.session import Turn, Visit
+
+SEND_EVERY_S = 0.12
+"""At most some eight messages a second; rounds that come faster travel together."""
+
+
+class Running:
+    """One page's runs. A visitor has one at a time; between rounds it can be stopped, and gone on with at any time."""
+
+    def __init__(self, common: Common) -> None:
+        self.common = common
+        self.parts, self.studio, self.language = common.parts, common.studio, common.language
+
+    def generate(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
+        """Answer a prompt; without one, go on with the open run."""
+        yield from self._run(self.common.visit(request), prompt, system, Form(*values), None)
+
+    def step(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
+        """One round: of a new prompt's run, else of the open one."""
+        yield from self._run(self.common.visit(request), prompt, system, Form(*values), 1)
+
+    def link_opened(
+        self, request: gr.Request, pending: int | None, prompt: str, system: str, *values: object
+    ) -> Iterator[dict]:
+        """A link with a prompt runs it, then shows the round it names."""
+        if not pending:
+            yield {self.parts.status: gr.skip()}
+            return
+        visit = self.common.visit(request)
+        yield from self._run(visit, prompt, system, Form(*values), None)
+        if pending > 0 and visit.shown and visit.shown.rounds:
+            turn = visit.shown
+            at = min(pending, len(turn.rounds)) - 1
+            yield {self.parts.player: player.message_goto(turn.run, len(turn.rounds), at)}
+
+    def stop(self, request: gr.Request) -> dict:
+        visit = self.common.visit(request)
+        visit.halt = True
+        return {self.parts.status: gr.skip()}
+
+    def clear(self, request: gr.Request) -> dict:
+        visit = self.common.visit(request)
+        if visit.busy:
+            return {self.parts.status: self.common.tell("status.busy", True)}
+        visit.clear()
+        return {
+            **self.common.summary(None),
+            **self.common.buttons(visit),
+            self.parts.log: chat.message([]),
+            self.parts.player: player.message_reset("none", live=False),
+            self.parts.recorded: None,
+            self.parts.status: "",
+        }
+
+    def _run(self, visit: Visit, prompt: str, system: str, form: Form, limit: int | None) -> Iterator[dict]:
+        if visit.busy:
+            yield {self.parts.status: self.common.tell("status.busy", True)}
+            return
+        visit.busy, visit.halt = True, False
+        try:
+            yield {
+                self.parts.status: self.common.tell(
+                    "status.loading" if self.studio.state != "ready" else "status.generating"
+                ),
+                **self.common.buttons(visit),
+            }
+            turn, shown = self._turn(visit, prompt, system, form)
+            yield shown
+            yield from self._stream(visit, turn, limit)
+        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
+            visit.busy = False
+            yield {**self.common.fault(error), **self.common.buttons(visit)}
+        finally:
+            visit.busy = False
+
+    def _turn(self, visit: Visit, prompt: str, system: str, form: Form) -> tuple[Turn, dict]:
+        """The run to go on with, and what the page shows at its start. On ValueError the prompt's text stays."""
+        if prompt.strip():
+            settings = form.settings(self.studio.options.max_new_tokens, self.language)
+            turn = visit.begin(self.studio.engine(), prompt.strip(), system, settings)
+            return turn, {
+                self.parts.prompt: "",
+                self.parts.recorded: None,
+                self.parts.status: self.common.tell("status.generating"),
+                self.parts.log: chat.message(visit.turns),
+                self.parts.player: player.message_reset(turn.run),
+            }
+        turn = visit.last
+        if turn is None or not turn.open:
+            raise ValueError(self.common.say("status.nothing"))
+        if visit.shown is not turn:
+            visit.shown = turn
+            return turn, {
+                self.parts.player: player.message_load(
+                    turn.run, turn, len(turn.rounds) - 1, "last", language=self.language
+                )
+            }
+        return turn, {self.parts.status: self.common.tell("status.generating")}
+
+    def _stream(self, visit: Visit, turn: Turn, limit: int | None) -> Iterator[dict]:
+        """Rounds as they come, some eight messages a second at most; then the outcome."""
+        begun, sent, last = len(turn.rounds), len(turn.rounds), 0.0
+        for _ in self.studio.rounds(turn):
+            done = visit.halt or (limit is not None and len(turn.rounds) - begun >= limit)
+            if done or not turn.open or time.monotonic() - last >= SEND_EVERY_S:
+                yield {
+                    self.parts.player: player.message_append(
+                        turn.run,
+                        turn.rounds[sent:],
+                        turn.tokens,
+                        before=turn.rounds[:sent],
+                        language=self.language,
+                    ),
+                    self.parts.chips: panels.chips(turn, "", None, self.language),
+                }
+                sent, last = len(turn.rounds), time.monotonic()
+            if done:
+                break
+        visit.busy = False
+        count = len(turn.rounds)
+        key = (
+            f"status.done_{turn.rounds[-1].finish}"
+            if not turn.open
+            else "status.stepped"
+            if limit
+            else "status.stopped"
+        )
+        yield {
+            self.parts.player: player.message_end(turn.run, count),
+            self.parts.status: self.common.tell(key, round=count),
+            **self.common.buttons(visit),
+            **self.common.summary(turn),
+        }
+
+    def compare(self, request: gr.Request) -> Iterator[dict]:
+        """Speed and losslessness of the run that is shown against plain decoding, measured here and now."""
+        visit = self.common.visit(request)
+        turn = visit.shown
+        if turn is None or turn.name is not None or not turn.rounds or visit.busy:
+            yield {self.parts.status: self.common.tell("metrics.compare_none", True)}
+            return
+        yield {self.parts.status: self.common.tell("metrics.comparing")}
+        try:
+            turn.found = self.studio.compare(turn)
+        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
+            yield self.common.fault(error)
+            return
+        summary = self.common.summary(turn)
+        told = panels.told_speedup(turn.found, self.language)
+        yield {
+            self.parts.status: self.common.tell("status.fault", fault=told),
+            self.parts.chips: summary[self.parts.chips],
+            self.parts.table: summary[self.parts.table],
+        }

@@ -1,0 +1,177 @@
+"""Handlers that need no model: opening recordings, saved runs, links and earlier turns; saving and linking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import gradio as gr
+
+from eagle2 import trace_file
+from eagle2.trace import Trace
+from visual import chat, export, link, panels, player
+from visual.common import Common
+from visual.form import FIELDS, Form, explain
+from visual.labels import for_html
+from visual.parts import RECORDINGS
+from visual.session import Visit
+
+TRACES = Path(__file__).resolve().parent.parent / "assets" / "traces"
+
+
+@lru_cache(maxsize=len(RECORDINGS))
+def recording(name: str) -> Trace:
+    return trace_file.load(TRACES / f"{name}.json.gz")
+
+
+class Viewing:
+    """One page's recorded and saved runs. opened: a trace to show first instead of the first recording."""
+
+    def __init__(self, common: Common, opened: tuple[str, Trace] | None) -> None:
+        self.common = common
+        self.parts, self.studio, self.language = common.parts, common.studio, common.language
+        self.opened = opened
+
+    def tick(self) -> dict:
+        """While the models load, say so; then be quiet."""
+        state = self.studio.state
+        if state == "loading":
+            return {self.parts.status: self.common.tell("status.loading")}
+        if state == "failed":
+            return {
+                self.parts.status: self.common.tell("status.failed", True, fault=self.studio.fault),
+                self.parts.clock: gr.Timer(active=False),
+            }
+        told = {self.parts.status: f"<p role='status'>{for_html(self.common.models())}</p>"} if state == "ready" else {}
+        return {**told, self.parts.clock: gr.Timer(active=False)}
+
+    def load(self, request: gr.Request) -> dict:
+        """The first sight: a link's prompt and settings, else a recorded run that plays."""
+        visit = self.common.visit(request)
+        asked = link.read(dict(request.query_params))
+        if asked.prompt:
+            form = asked.form
+            changed = {
+                self.parts.prompt: asked.prompt,
+                self.parts.system: asked.system,
+                self.parts.pending: asked.round or -1,
+            }
+            changed |= {field: getattr(form, name) for field, name in zip(self.parts.fields, FIELDS, strict=True)}
+            return {
+                **changed,
+                self.parts.meaning: explain(form, self.studio.options.max_new_tokens, self.language),
+            }
+        if asked.recording and asked.recording not in RECORDINGS:
+            return self.common.fault(ValueError(self.common.say("status.no_recording", name=asked.recording)))
+        name, trace = self.opened or (RECORDINGS[0], recording(RECORDINGS[0]))
+        if asked.recording:
+            name, trace = asked.recording, recording(asked.recording)
+        return self._load(visit, name, trace, asked.round)
+
+    def _load(self, visit: Visit, name: str, trace: Trace, place: int = 0) -> dict:
+        title = self.common.say(f"recording.{name}") if name in RECORDINGS else name
+        turn = visit.load(trace, self.common.say("chat.recorded", name=title))
+        turn.recording = name if name in RECORDINGS else ""
+        at = min(max(place - 1, 0), len(trace.rounds) - 1)
+        return {
+            **self.common.summary(turn),
+            **self.common.buttons(visit),
+            self.parts.log: chat.message(visit.turns),
+            self.parts.player: player.message_load(
+                turn.run, turn, at, "last" if place else "first", play=not place, language=self.language
+            ),
+            self.parts.recorded: name if name in RECORDINGS else None,
+            self.parts.status: self.common.tell(
+                "status.loaded", name=title, rounds=len(trace.rounds), pair=panels.pair_name(trace.pair)
+            ),
+        }
+
+    def leave(self, request: gr.Request) -> None:
+        self.common.visits.forget(request.session_hash)
+
+    def recording(self, name: str, request: gr.Request) -> dict:
+        visit = self.common.visit(request)
+        if visit.busy:
+            return {self.parts.status: self.common.tell("status.busy", True)}
+        return self._load(visit, name, recording(name)) if name in RECORDINGS else {}
+
+    def upload(self, path: str | None, request: gr.Request) -> dict:
+        visit = self.common.visit(request)
+        if visit.busy:
+            return {self.parts.status: self.common.tell("status.busy", True), self.parts.upload: None}
+        try:
+            trace = trace_file.load(path, self.studio.options.upload_mb * 2**20)
+            if not trace.rounds:
+                raise ValueError(self.common.say("trace.none"))
+        except (ValueError, OSError) as error:
+            return {**self.common.fault(error), self.parts.upload: None}
+        return {**self._load(visit, Path(path).name, trace), self.parts.upload: None}
+
+    def settings(self, *values: object) -> dict:
+        return {self.parts.meaning: explain(Form(*values), self.studio.options.max_new_tokens, self.language)}
+
+    def need(self, event: gr.EventData, request: gr.Request) -> dict:
+        """Rounds that the browser has not got: Gradio dropped a message, or a long recording is being opened."""
+        visit = self.common.visit(request)
+        try:
+            turn = visit.turn(str(event._data.get("run")))
+        except ValueError:
+            return {self.parts.player: gr.skip()}
+        return {
+            self.parts.player: player.message_rounds(
+                turn.run, turn.rounds, turn.tokens, event._data, language=self.language
+            )
+        }
+
+    def shown(self, event: gr.EventData, request: gr.Request) -> None:
+        self.common.visit(request).round = int(event._data.get("round") or 0)
+
+    def open(self, event: gr.EventData, request: gr.Request) -> dict:
+        """A token of an earlier turn was clicked: show that turn's run."""
+        visit = self.common.visit(request)
+        try:
+            turn = visit.turn(str(event._data.get("run")))
+        except ValueError:
+            return {self.parts.player: gr.skip()}
+        visit.shown = turn
+        at = int(event._data.get("round") or 0)
+        return {
+            **self.common.summary(turn),
+            self.parts.player: player.message_load(turn.run, turn, at, "last", language=self.language),
+        }
+
+    def _kept(self, visit: Visit) -> Trace:
+        turn = visit.shown
+        if turn is None or not turn.rounds:
+            raise ValueError(self.common.say("trace.none"))
+        return turn.trace()
+
+    def save(self, request: gr.Request) -> dict:
+        return self._download(request, trace_file.to_json, "eagle2-run.json", "application/json")
+
+    def save_html(self, request: gr.Request) -> dict:
+        return self._download(request, lambda trace: export.html(trace, self.language), "eagle2-run.html", "text/html")
+
+    def _download(self, request: gr.Request, write: Callable[[Trace], str], name: str, kind: str) -> dict:
+        try:
+            text = write(self._kept(self.common.visit(request)))
+        except ValueError as error:
+            return {**self.common.fault(error), self.parts.text: ""}
+        return {self.parts.text: text, self.parts.name: name, self.parts.kind: kind}
+
+    def link(self, request: gr.Request) -> dict:
+        """The query of a link to what is shown: a recording, or a first prompt with its settings, at this round."""
+        visit = self.common.visit(request)
+        turn, place = visit.shown, visit.round + 1
+        if turn is not None and turn.recording:
+            return self._linked(link.Link(recording=turn.recording, round=place))
+        said = [] if turn is None else [m["content"] for m in turn.messages if m["role"] == "user"]
+        if len(said) != 1:
+            key = "trace.link_turn" if said else "trace.none"
+            return {self.parts.query: "", self.parts.status: self.common.tell(key, True)}
+        system = next((m["content"] for m in turn.messages if m["role"] == "system"), "")
+        return self._linked(link.Link(prompt=said[0], system=system, form=Form.of(turn.settings), round=place))
+
+    def _linked(self, made: link.Link) -> dict:
+        return {self.parts.query: made.query(), self.parts.status: self.common.tell("trace.linked")}
