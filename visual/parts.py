@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gradio as gr
 
 from eagle2.config import METHODS
@@ -11,11 +13,11 @@ from visual.labels import for_html
 from visual.strings import say
 
 RECORDINGS = (
+    "code",
     "pancakes",
     "counting",
     "ten-plus-two",
     "ten-plus-two-equals",
-    "code",
     "list",
     "story-at-temperature-1",
 )
@@ -78,7 +80,7 @@ class Parts:
 
     def _settings(self) -> None:
         t, most = self.say, self.most
-        default = Form()
+        default = replace(Form(), max_new_tokens=min(Form().max_new_tokens, most))
         gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>", padding=False)
         self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning", padding=False)
         self.method = gr.Dropdown(
@@ -116,7 +118,7 @@ class Parts:
         )
         self.seed = gr.Number(default.seed, label=t("form.seed"), info=t("form.seed_info"), precision=0, elem_id="seed")
         self.max_new_tokens = gr.Slider(
-            1, most, min(default.max_new_tokens, most), step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
+            1, most, default.max_new_tokens, step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
         )
         self.system = gr.Textbox(
             label=t("form.system"), info=t("form.system_info"), lines=2, max_length=8000, elem_id="system"

@@ -1,4 +1,4 @@
-"""What the page costs: one run with a browser watching against the same run by the engine alone, and the size of a round.
+"""What the page costs: a run with a browser watching against the same run by the engine alone; the size of a round.
 
     python tests/visual/measure_streaming.py        # a few minutes; the default pair, this machine
 
