@@ -60,3 +60,62 @@ class Page:
     def spot(self, index: int) -> tuple[float, float]:
         """Where the middle of a drawn node is on the screen."""
         return tuple(self.ask(SPOT, index))
+
+
+class App(Page):
+    """The whole page of app.py, and what a visitor does on it."""
+
+    def __init__(self, page, address: str) -> None:
+        super().__init__(page, "#player")
+        self.address = address
+
+    def visit(self, query: str = "", drawn: bool = True) -> App:
+        return self.open(f"{self.address}/{query}", drawn)
+
+    def write(self, text: str) -> None:
+        self.page.fill("#prompt textarea", text)
+
+    def send(self, text: str) -> None:
+        """Type a prompt and press Enter; returns when the page has taken it."""
+        self.write(text)
+        self.page.press("#prompt textarea", "Enter")
+        self.page.wait_for_function("() => document.querySelector('#prompt textarea').value === ''")
+
+    def status(self, words: str, timeout: int = 60000) -> None:
+        """Wait until the status line says it."""
+        script = "words => document.querySelector('#status').innerText.includes(words)"
+        self.page.wait_for_function(script, arg=words, timeout=timeout)
+
+    def done(self) -> None:
+        self.status("the length limit of this run is reached")
+        self.until("d => !d.live && d.rounds === d.count", 30000)
+
+    def answers(self) -> list[str]:
+        """The answers in the chat, as text."""
+        return self.page.locator(".ec-answer").all_text_contents()
+
+    def set(self, **fields: object) -> None:
+        """Fill in number boxes of the settings by element id, underscores for dashes; the sidebar is opened for it."""
+        self.settings()
+        for name, value in fields.items():
+            box = self.page.locator(f"#{name.replace('_', '-')} input[type=number]").first
+            box.fill(str(value))
+            box.press("Tab")
+
+    def settings(self) -> None:
+        if not self.page.locator("#meaning").is_visible():
+            self.page.locator(".toggle-button").first.click()
+            self.page.wait_for_selector("#meaning", state="visible")
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+
+    def saved(self, button: str) -> str:
+        """The text of the file that a button of the Trace tab downloads."""
+        self.tab("Trace")
+        with self.page.expect_download() as download:
+            self.page.click(button)
+        with open(download.value.path(), encoding="utf-8") as file:
+            text = file.read()
+        self.tab("Rounds")
+        return text

@@ -85,3 +85,22 @@ def address(pair, tmp_path_factory):
     options = ("--target", target, "--head", head, "--device", "cpu", "--max-new-tokens-limit", "600")
     with serving(*options, log=tmp_path_factory.mktemp("page") / "log") as started:
         yield started
+
+
+@pytest.fixture
+def visitor(browser, address):
+    """Opens the page as a new visitor: visitor("?round=2", width=375)."""
+    from browser import App
+
+    contexts = []
+
+    def come(query: str = "", drawn: bool = True, **look: object) -> App:
+        size = {"width": look.pop("width", 1440), "height": look.pop("height", 900)}
+        context = browser.new_context(viewport=size, accept_downloads=True, **look)
+        context.set_default_timeout(20000)
+        contexts.append(context)
+        return App(context.new_page(), address).visit(query, drawn)
+
+    yield come
+    for context in contexts:
+        context.close()
