@@ -14,6 +14,7 @@ import gradio as gr
 
 from eagle2 import trace_file
 from visual import page
+from visual.strings import say
 from visual.studio import Options, Studio
 from visual.web_bundle import page_style
 
@@ -57,6 +58,8 @@ def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
     opened = None
     if options.trace:
         opened = Path(options.trace).name, trace_file.load(options.trace, options.upload_mb * 2**20)
+        if not opened[1].rounds:
+            raise ValueError(say("trace.empty", name=opened[0]))
     owner = Options(
         target=options.target,
         head=options.head,

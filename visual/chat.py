@@ -75,6 +75,7 @@ def chart(elem_id: str) -> gr.HTML:
     )
 
 
-def chart_message(light: go.Figure, dark: go.Figure) -> str:
-    """One figure in both looks."""
-    return packed({"light": json.loads(light.to_json()), "dark": json.loads(dark.to_json()), "serial": serial()})
+def chart_message(light: go.Figure | None, dark: go.Figure | None) -> str:
+    """One figure in both looks; None empties it."""
+    looks = {look: figure and json.loads(figure.to_json()) for look, figure in (("light", light), ("dark", dark))}
+    return packed({**looks, "serial": serial()})

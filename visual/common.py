@@ -59,11 +59,11 @@ class Common:
             self.parts.chips: panels.chips(turn, self.models(), found, self.language),
             self.parts.table: panels.metrics_table(turn, found, self.language),
         }
-        if turn is not None and turn.rounds:
-            for part, draw in (
-                (self.parts.tokens_chart, statistics.tokens_per_round),
-                (self.parts.time_chart, statistics.time_split),
-            ):
-                looks = (draw(turn.rounds, look, self.language) for look in ("light", "dark"))
-                changed[part] = chat.chart_message(*looks)
+        for part, draw in (
+            (self.parts.tokens_chart, statistics.tokens_per_round),
+            (self.parts.time_chart, statistics.time_split),
+        ):
+            rounds = turn.rounds if turn else []
+            looks = [draw(rounds, look, self.language) if rounds else None for look in ("light", "dark")]
+            changed[part] = chat.chart_message(*looks)
         return changed

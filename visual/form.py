@@ -13,6 +13,9 @@ from visual.strings import say
 MOST = TreeShape(top_k=32, depth=12, max_nodes=256)
 """What a visitor can ask for: larger trees are neither faster nor readable."""
 
+MOST_SEED = 2**53 - 1
+"""The largest whole number that a browser holds exactly."""
+
 FIELDS = ("method", "top_k", "depth", "max_nodes", "temperature", "top_p", "sample_top_k", "seed", "max_new_tokens")
 
 
@@ -39,7 +42,7 @@ class Form:
     def settings(self, most_new_tokens: int, language: str = "en") -> Settings:
         """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it."""
         if self.method not in METHODS:
-            raise ValueError(say("form.unknown_method", language, method=self.method))
+            raise ValueError(say("form.unknown_method", language, method=str(self.method)[:40]))
         shape = TreeShape(
             self._whole("top_k", MOST.top_k, language),
             self._whole("depth", MOST.depth, language),
@@ -49,17 +52,18 @@ class Form:
             self._number("temperature", language),
             self._number("top_p", language),
             self._whole("sample_top_k", 2**31, language, least=0),
-            self._whole("seed", 2**63, language, least=0),
+            self._whole("seed", MOST_SEED, language, least=0),
         )
         cap = self._whole("max_new_tokens", most_new_tokens, language)
         return Settings(str(self.method), shape, sampling, cap)
 
     def _number(self, name: str, language: str) -> float:
         value = getattr(self, name)
-        fault = say("form.no_number", language, name=say(f"form.{name}", language), value=value)
+        shown = "" if value is None else str(value)[:40]
+        fault = say("form.no_number", language, name=say(f"form.{name}", language), value=shown)
         try:
             number = float(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(fault) from error
         if not math.isfinite(number):
             raise ValueError(fault)

@@ -31,6 +31,11 @@ class Link:
         return urlencode({name: value for name, value in told.items() if value not in ("", 0)})
 
 
+def fits(prompt: str, system: str) -> bool:
+    """Whether a link can hold these: what is longer would come back cut."""
+    return max(len(prompt), len(system)) <= MOST_CHARACTERS
+
+
 def read(query: Mapping[str, str]) -> Link:
     """The link of a page's query parameters; unknown ones are ignored, values are checked where they are used."""
     given = {name: str(value)[:MOST_CHARACTERS] for name, value in query.items()}

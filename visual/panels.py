@@ -16,10 +16,13 @@ from visual.strings import say
 
 @dataclass(frozen=True)
 class Comparison:
-    """The speed and losslessness check of one run. speedup: this run's tokens/s over plain decoding's."""
+    """The speed and losslessness check of one run. speedup: this run's tokens/s over plain decoding's.
 
-    speedup: float
-    plain_tokens_per_s: float
+    None where a run is too short to have a speed: its only token came from the prefill.
+    """
+
+    speedup: float | None
+    plain_tokens_per_s: float | None
     checked: int
     differing: int
     near_ties: int
@@ -81,6 +84,8 @@ def verdict(found: Comparison) -> dict[str, int]:
 
 def told_speedup(found: Comparison, language: str = "en") -> str:
     """ "1.4× plain", or "0.8× plain: slower here" where it is."""
+    if found.speedup is None:
+        return say("chip.no_speed", language)
     key = "chip.slower" if found.speedup < 0.995 else "chip.faster"
     return say(key, language, speedup=f"{found.speedup:.2f}")
 
@@ -111,7 +116,8 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         rows.append(("split", " / ".join(split)))
         rows.append(("prefill", f"{speed.prefill_ms:.0f} ms"))
     if found is not None:
-        rows.append(("speedup", f"{told_speedup(found, language)} ({found.plain_tokens_per_s:.1f} tokens/s)"))
+        plain = "" if found.speedup is None else f" ({found.plain_tokens_per_s:.1f} tokens/s)"
+        rows.append(("speedup", f"{told_speedup(found, language)}{plain}"))
         rows.append(("lossless", say("metrics.verdict", language, **verdict(found))))
     depths = metrics.acceptance_by_depth(rounds)
     if depths:

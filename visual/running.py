@@ -122,8 +122,9 @@ class Running:
                         turn.tokens,
                         before=turn.rounds[:sent],
                         language=self.language,
+                        aside=visit.shown is not turn,
                     ),
-                    self.parts.chips: panels.chips(turn, "", None, self.language),
+                    **({self.parts.chips: panels.chips(turn, "", None, self.language)} if visit.shown is turn else {}),
                 }
                 sent, last = len(turn.rounds), time.monotonic()
             if done:
@@ -137,11 +138,11 @@ class Running:
             if limit
             else "status.stopped"
         )
+        seen = {self.parts.player: player.message_end(turn.run, count), **self.common.summary(turn)}
         yield {
-            self.parts.player: player.message_end(turn.run, count),
             self.parts.status: self.common.tell(key, round=count),
             **self.common.buttons(visit),
-            **self.common.summary(turn),
+            **(seen if visit.shown is turn else {}),
         }
 
     def compare(self, request: gr.Request) -> Iterator[dict]:

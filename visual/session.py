@@ -66,13 +66,18 @@ class Turn:
 
 @dataclass
 class Visit:
-    """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt."""
+    """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt.
+
+    waited: whether it was told that the models are loading. quiet: its status line says something that stays.
+    """
 
     turns: list[Turn] = field(default_factory=list)
     shown: Turn | None = None
     round: int = 0
     halt: bool = False
     busy: bool = False
+    waited: bool = False
+    quiet: bool = False
 
     @property
     def last(self) -> Turn | None:
@@ -134,9 +139,10 @@ def advance(turn: Turn, engine: object) -> Round:
     if turn.source is None:
         s = turn.settings
         turn.source = engine.rounds(turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds)
-    made = next(turn.source)
-    if made.finish:
-        turn.source = None
+    source, turn.source = turn.source, None  # where the round fails, the next try begins behind the rounds so far
+    made = next(source)
+    if not made.finish:
+        turn.source = source
     absorb(turn, made, engine)
     return made
 
@@ -156,7 +162,10 @@ class Visits:
         self._visits: OrderedDict[str, Visit] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, session: str) -> Visit:
+    def of(self, session: str | None) -> Visit:
+        """A session's visit. What comes without a session shares nothing with anybody."""
+        if session is None:
+            return Visit()
         with self._lock:
             visit = self._visits.setdefault(session, Visit())
             self._visits.move_to_end(session)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -252,12 +253,11 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
     }
 )
 
+PLACE = re.compile(r"\{(\w+)\}")
+
 LANGUAGES: Mapping[str, Mapping[str, str]] = MappingProxyType({"en": ENGLISH})
 
 
 def say(key: str, language: str = "en", **values: object) -> str:
     """The string of a key, filled in. An unknown key raises: a missing translation is a fault, not a blank."""
-    text = LANGUAGES[language][key]
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", str(value))
-    return text
+    return PLACE.sub(lambda place: str(values.get(place[1], place[0])), LANGUAGES[language][key])

@@ -108,6 +108,7 @@ PAGE_ENGLISH = {
     "chip.tau": "τ {tau} (bonus included)",
     "chip.speed": "{speed} tokens/s",
     "chip.slower": "{speedup}× plain: slower here",
+    "chip.no_speed": "too short to compare speeds",
     "chip.faster": "{speedup}× plain",
     "chip.lossless": "lossless ✓ {agreed} of {checked} tokens",
     "chip.lossy": "differs at {differing} of {checked} tokens",
@@ -152,7 +153,10 @@ PAGE_ENGLISH = {
     "trace.load": "Open a saved run",
     "trace.linked": "The link is shown below, and in the clipboard where the browser allows it.",
     "trace.link_turn": "A link holds one prompt, and this is a later turn of a chat: save the run instead.",
+    "trace.link_file": "This run came from a file, and a link cannot hold it: pass the file on instead.",
+    "trace.link_long": "The prompt has {count} characters; a link holds {most}. Save the run instead.",
     "trace.none": "There is no run to save yet.",
+    "trace.empty": "{name} holds no rounds, so there is nothing to show.",
     "trace.about": "A saved run holds everything that was drafted, verified and drawn, and the bytes of each token: it "
     "plays anywhere without a model. Figures are saved from the player's Export menu.",
 }

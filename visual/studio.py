@@ -20,6 +20,9 @@ from visual.session import Turn, absorb, advance
 if TYPE_CHECKING:
     from eagle2.lossless import Verdict
 
+WORKER_DEVICE = "cuda"
+"""Where a ZeroGPU worker runs the models."""
+
 MOST_SECONDS = 120
 """Of GPU time, the most that one run asks a ZeroGPU Space for."""
 
@@ -36,7 +39,6 @@ class Options:
     runs: int = 4
     waiting: int = 32
     upload_mb: int = 32
-    public: bool = False
 
 
 class Studio:
@@ -74,8 +76,8 @@ class Studio:
             self.state = "loading"
             try:
                 self._engine = self._loaded()
-            except (ValueError, OSError, RuntimeError, ImportError) as error:
-                self.state, self.fault = "failed", str(error)
+            except Exception as error:  # a foreign folder can make the libraries raise nearly anything
+                self.state, self.fault = "failed", str(error) or type(error).__name__
             else:
                 self.state = "ready"
 
@@ -108,21 +110,21 @@ class Studio:
             verdict = engine.check(turn.prompt_ids, new, turn.settings.sampling)
         else:
             verdict = self._checker(turn.prompt_ids, new, turn.settings.sampling)
-        plain = 1e3 * (verdict.positions - 1) / verdict.plain_ms if verdict.plain_ms else 0.0
+        plain = 1e3 * (verdict.positions - 1) / verdict.plain_ms if verdict.plain_ms else None
         speed = metrics.speed(turn.rounds)
-        ratio = speed.tokens_per_s / plain if speed and plain else 0.0
+        ratio = speed.tokens_per_s / plain if speed and plain else None
         return Comparison(ratio, plain, verdict.positions, len(verdict.differing), len(verdict.near_ties))
 
     def _check(self, prompt_ids: list[int], new_ids: list[int], sampling: Sampling) -> Verdict:
         from eagle2.loading import move
 
-        return move(self.engine(), "cuda").check(prompt_ids, new_ids, sampling)
+        return move(self.engine(), WORKER_DEVICE).check(prompt_ids, new_ids, sampling)
 
     def _work(self, prompt_ids: list[int], settings: Settings, after: list[Round]) -> Iterator[Round]:
         """One visitor's run in a ZeroGPU worker: plain data in, plain data out."""
         from eagle2.loading import move
 
-        engine = move(self.engine(), "cuda")
+        engine = move(self.engine(), WORKER_DEVICE)
         s = settings
         yield from engine.rounds(prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after)
 

@@ -33,41 +33,53 @@ class Viewing:
         self.parts, self.studio, self.language = common.parts, common.studio, common.language
         self.opened = opened
 
-    def tick(self) -> dict:
-        """While the models load, say so; then be quiet."""
-        state = self.studio.state
+    def tick(self, request: gr.Request) -> dict:
+        """While the models load, say so once; say when they are there, or why not; then be quiet.
+
+        What the status line says about a run or a fault is never replaced by good news.
+        """
+        visit, state = self.common.visit(request), self.studio.state
+        still = visit.busy or visit.quiet
         if state == "loading":
-            return {self.parts.status: self.common.tell("status.loading")}
+            told = {} if still or visit.waited else {self.parts.status: self.common.tell("status.loading")}
+            visit.waited = True
+            return told or {self.parts.status: gr.skip()}
+        done = {self.parts.clock: gr.Timer(active=False)}
         if state == "failed":
-            return {
-                self.parts.status: self.common.tell("status.failed", True, fault=self.studio.fault),
-                self.parts.clock: gr.Timer(active=False),
-            }
-        told = {self.parts.status: f"<p role='status'>{for_html(self.common.models())}</p>"} if state == "ready" else {}
-        return {**told, self.parts.clock: gr.Timer(active=False)}
+            return {**done, self.parts.status: self.common.tell("status.failed", True, fault=self.studio.fault)}
+        if state == "ready" and visit.waited and not still:
+            return {**done, self.parts.status: f"<p role='status'>{for_html(self.common.models())}</p>"}
+        return done
 
     def load(self, request: gr.Request) -> dict:
         """The first sight: a link's prompt and settings, else a recorded run that plays."""
         visit = self.common.visit(request)
         asked = link.read(dict(request.query_params))
         if asked.prompt:
-            form = asked.form
-            changed = {
-                self.parts.prompt: asked.prompt,
-                self.parts.system: asked.system,
-                self.parts.pending: asked.round or -1,
-            }
-            changed |= {field: getattr(form, name) for field, name in zip(self.parts.fields, FIELDS, strict=True)}
+            typed = {self.parts.prompt: asked.prompt, self.parts.system: asked.system}
+            try:
+                form = Form.of(asked.form.settings(self.studio.options.max_new_tokens, self.language))
+            except ValueError as error:
+                return {**self._first(visit), **typed, **self._refused(visit, error)}
             return {
-                **changed,
+                **typed,
+                **{field: getattr(form, name) for field, name in zip(self.parts.fields, FIELDS, strict=True)},
+                self.parts.pending: asked.round or -1,
                 self.parts.meaning: explain(form, self.studio.options.max_new_tokens, self.language),
             }
         if asked.recording and asked.recording not in RECORDINGS:
-            return self.common.fault(ValueError(self.common.say("status.no_recording", name=asked.recording)))
-        name, trace = self.opened or (RECORDINGS[0], recording(RECORDINGS[0]))
+            fault = ValueError(self.common.say("status.no_recording", name=asked.recording))
+            return {**self._first(visit), **self._refused(visit, fault)}
         if asked.recording:
-            name, trace = asked.recording, recording(asked.recording)
-        return self._load(visit, name, trace, asked.round)
+            return self._load(visit, asked.recording, recording(asked.recording), asked.round)
+        return self._first(visit)
+
+    def _first(self, visit: Visit) -> dict:
+        return self._load(visit, *(self.opened or (RECORDINGS[0], recording(RECORDINGS[0]))))
+
+    def _refused(self, visit: Visit, error: Exception) -> dict:
+        visit.quiet = True
+        return self.common.fault(error)
 
     def _load(self, visit: Visit, name: str, trace: Trace, place: int = 0) -> dict:
         title = self.common.say(f"recording.{name}") if name in RECORDINGS else name
@@ -103,13 +115,18 @@ class Viewing:
         try:
             trace = trace_file.load(path, self.studio.options.upload_mb * 2**20)
             if not trace.rounds:
-                raise ValueError(self.common.say("trace.none"))
+                raise ValueError(self.common.say("trace.empty", name=Path(path).name))
         except (ValueError, OSError) as error:
             return {**self.common.fault(error), self.parts.upload: None}
         return {**self._load(visit, Path(path).name, trace), self.parts.upload: None}
 
-    def settings(self, *values: object) -> dict:
-        return {self.parts.meaning: explain(Form(*values), self.studio.options.max_new_tokens, self.language)}
+    def settings(self, request: gr.Request, *values: object) -> dict:
+        """What the form means now and, where it differs from the open run's own settings, when it will act."""
+        form, last = Form(*values), self.common.visit(request).last
+        told = explain(form, self.studio.options.max_new_tokens, self.language)
+        if last is not None and last.open and form != Form.of(last.settings):
+            told += f"<p>{for_html(self.common.say('status.applies'))}</p>"
+        return {self.parts.meaning: told}
 
     def need(self, event: gr.EventData, request: gr.Request) -> dict:
         """Rounds that the browser has not got: Gradio dropped a message, or a long recording is being opened."""
@@ -166,12 +183,19 @@ class Viewing:
         turn, place = visit.shown, visit.round + 1
         if turn is not None and turn.recording:
             return self._linked(link.Link(recording=turn.recording, round=place))
+        if turn is not None and turn.name is not None:
+            return self._unlinked("trace.link_file")
         said = [] if turn is None else [m["content"] for m in turn.messages if m["role"] == "user"]
         if len(said) != 1:
-            key = "trace.link_turn" if said else "trace.none"
-            return {self.parts.query: "", self.parts.status: self.common.tell(key, True)}
+            return self._unlinked("trace.link_turn" if said else "trace.none")
         system = next((m["content"] for m in turn.messages if m["role"] == "system"), "")
+        if not link.fits(said[0], system):
+            longest = max(len(said[0]), len(system))
+            return self._unlinked("trace.link_long", count=longest, most=link.MOST_CHARACTERS)
         return self._linked(link.Link(prompt=said[0], system=system, form=Form.of(turn.settings), round=place))
+
+    def _unlinked(self, key: str, **values: object) -> dict:
+        return {self.parts.query: "", self.parts.status: self.common.tell(key, True, **values)}
 
     def _linked(self, made: link.Link) -> dict:
         return {self.parts.query: made.query(), self.parts.status: self.common.tell("trace.linked")}

@@ -1,7 +1,106 @@
-"""Makes the helpers beside the tests importable."""
+"""Makes the helpers beside the tests importable; one browser, one tiny pair and one page serve all tests."""
 
+import os
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(ROOT))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium; each test opens its own context."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    from browser import CHROMIUM, FLAGS
+
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine")
+    with sync_api.sync_playwright() as p:
+        opened = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory):
+    """(target, head): folders of a whole tiny pair with a tokenizer."""
+    import tiny_pair
+
+    return tiny_pair.write(tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="session")
+def engine(pair):
+    from eagle2.loading import load
+
+    return load(*pair, "cpu", "float32")
+
+
+@contextmanager
+def serving(*options: str, log: Path):
+    """`python app.py` in its own process; yields its address once it answers; the port comes from GRADIO_SERVER_PORT."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    quiet = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **quiet, "GRADIO_SERVER_PORT": str(number)}
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "app.py", *options], cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT
+        )
+        try:
+            address = f"http://127.0.0.1:{number}"
+            _wait(address, process, log)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _wait(address: str, process: subprocess.Popen, log: Path) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(address, timeout=5).close()
+            return
+        except OSError:
+            if process.poll() is not None:
+                break
+            time.sleep(0.1)
+    raise RuntimeError(f"the page did not start: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def address(pair, tmp_path_factory):
+    """The page with the tiny pair."""
+    target, head = pair
+    options = ("--target", target, "--head", head, "--device", "cpu", "--max-new-tokens-limit", "600")
+    with serving(*options, log=tmp_path_factory.mktemp("page") / "log") as started:
+        yield started
+
+
+@pytest.fixture
+def visitor(browser, address):
+    """Opens the page as a new visitor: visitor("?round=2", width=375)."""
+    from browser import App
+
+    contexts = []
+
+    def come(query: str = "", drawn: bool = True, **look: object) -> App:
+        size = {"width": look.pop("width", 1440), "height": look.pop("height", 900)}
+        context = browser.new_context(viewport=size, accept_downloads=True, **look)
+        context.set_default_timeout(20000)
+        contexts.append(context)
+        return App(context.new_page(), address).visit(query, drawn)
+
+    yield come
+    for context in contexts:
+        context.close()

@@ -6,7 +6,9 @@ function mountChart(root) {
   const draw = () => {
     if (!figures || !root.offsetParent) return;
     if (!window.Plotly) { setTimeout(draw, 80); return; }
-    const { data, layout } = figures[pageLook()];
+    const figure = figures[pageLook()];
+    if (!figure) { window.Plotly.purge(root); return; }
+    const { data, layout } = figure;
     window.Plotly.react(root, data, { ...layout, width: root.clientWidth }, PLOT_CONFIG);
   };
   new ResizeObserver(draw).observe(root);

@@ -138,8 +138,10 @@ class Player {
   get phase() { return this.round ? this.round.phases[this.cursor.phase] : null; }
 
   receive(message) {
-    const fresh = this.store.receive(message);
+    const elsewhere = message.op === 'aside' && message.run !== this.store.run;
+    const fresh = !elsewhere && this.store.receive(message);
     if (message.rounds) document.dispatchEvent(new CustomEvent('eagle:rounds', { detail: { run: message.run, rounds: message.rounds } }));
+    if (elsewhere) return;
     if (fresh) { this.stop(); this.cursor.goto(0, 'last'); this.view.selected = null; this.follow = true; this.shownRound = null; }
     if (message.show) {
       this.stop();
