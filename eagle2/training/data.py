@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +42,14 @@ class Chats:
         return iter(np.split(self.tokens, np.cumsum(self.length)[:-1]) if len(self) else ())
 
 
-def load_chats(paths: Iterable[str | os.PathLike]) -> Chats:
-    """Read shards into one; a shard that is not what it should be is refused by name."""
-    shards = [read_shard(Path(path)) for path in paths]
+def load_chats(paths: Iterable[str | os.PathLike], vocab_size: int | None = None) -> Chats:
+    """Read shards into one; a shard that is not what it should be, or of a larger vocabulary, is refused by name."""
+    shards = []
+    for path in paths:
+        shards.append(read_shard(Path(path)))
+        largest = int(shards[-1].tokens.max(initial=0))
+        if vocab_size is not None and largest >= vocab_size:
+            raise ValueError(f"{path} holds token {largest}; the target's vocabulary ends at {vocab_size - 1}.")
     if not shards:
         raise ValueError("No shards were given; load_chats needs at least one .npz file.")
     return Chats(*(np.concatenate([getattr(shard, name) for shard in shards]) for name in ARRAYS))
@@ -51,6 +57,10 @@ def load_chats(paths: Iterable[str | os.PathLike]) -> Chats:
 
 def read_shard(path: Path) -> Chats:
     """One shard, checked. Raises ValueError for a file that holds something else."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist, or is not a file.")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is not an .npz file, or not a whole one; a shard is what `eagle2 data` writes.")
     with np.load(path) as archive:
         missing = [name for name in ARRAYS if name not in archive]
         if missing:
@@ -68,6 +78,8 @@ def read_shard(path: Path) -> Chats:
         )
     if (total := int(chats.length.sum())) != len(chats.tokens):
         raise ValueError(f"{path}: the lengths add up to {total}, but there are {len(chats.tokens)} tokens.")
+    if chats.tokens.min(initial=0) < 0:
+        raise ValueError(f"{path} holds token {chats.tokens.min()}; tokens are 0 or more.")
     bad = (chats.answer_start < 1) | (chats.answer_start >= chats.length)
     if bad.any():
         i = int(bad.argmax())
@@ -236,6 +248,8 @@ def main(argv: Sequence[str] | None = None, load: Callable = load_pretrained, ta
     parser.add_argument("--max-length", type=int, default=settings.max_length, help="tokens a chat (%(default)s)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(argv)
+    if options.tokens < 1:
+        parser.error(f"--tokens is {options.tokens}; it must be 1 or more.")
     settings = ChatSettings(slots=options.batch, max_length=options.max_length)
     model, tokenizer = load(options.target, options.device)
     chat_format = ChatFormat.from_tokenizer(tokenizer)
@@ -246,9 +260,11 @@ def main(argv: Sequence[str] | None = None, load: Callable = load_pretrained, ta
         prompts = [turns for turns in prompts if not folder.answered(chat_format.opening(turns[0]))]
     sampler = ChatSampler(LeanLlama(model, settings.slots, settings.max_length), chat_format, settings, prompts)
     # A polite kill ends the run the way ctrl-C does, so that finished chats are written.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         generate(sampler, folder, options.tokens, options.seed)
     except KeyboardInterrupt:
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0

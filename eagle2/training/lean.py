@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 ROPE_TYPES = ("default", "linear", "llama3")  # those whose angles depend on the position alone
-BLOCK = 16  # rows that share one slice of the cache: short rows do not pay for long ones elsewhere
+BLOCK = 16  # rows that share one slice of the cache on a CPU: short rows do not pay for long ones elsewhere
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class LeanLlama:
         self.head_dim = body.layers[0].self_attn.head_dim
         self.scale = body.layers[0].self_attn.scaling
         self.device, self.dtype = body.embed_tokens.weight.device, body.embed_tokens.weight.dtype
+        # Elsewhere a launch costs more than the padding it would save.
+        self.block = BLOCK if self.device.type == "cpu" else slots
         self.embedding = body.embed_tokens.weight.detach()  # [vocab, hidden]
         self.head = model.lm_head.weight.detach()  # [vocab, hidden]
         self.norm = body.norm.weight.detach()  # [hidden]
@@ -83,8 +85,8 @@ class LeanLlama:
     def _blocks(self, lengths: Tensor) -> list[tuple[slice, Tensor]]:
         """Cut the rows into blocks: (rows of the block, additive mask [block, 1, 1, longest of the block])."""
         blocks = []
-        for first in range(0, len(lengths), BLOCK):
-            held = lengths[first : first + BLOCK]
+        for first in range(0, len(lengths), self.block):
+            held = lengths[first : first + self.block]
             hidden = torch.arange(int(held.max()) + 1) > held[:, None]  # [block, longest]
             mask = torch.zeros(hidden.shape, dtype=self.dtype).masked_fill_(hidden, float("-inf"))
             blocks.append((slice(first, first + len(held)), mask[:, None, None].to(self.device)))

@@ -390,6 +390,7 @@ GOOD = {
     ("change", "message"),
     [
         ({"length": None}, "has no array length; a shard holds tokens, length"),
+        ({"tokens": np.full(7, -3)}, "holds token -3; tokens are 0 or more"),
         ({"tokens": np.zeros(7, np.float32)}, r"tokens is float32 of shape \(7,\); it must be one row of integers"),
         ({"tokens": np.zeros((7, 1), np.uint16)}, r"tokens is uint16 of shape \(7, 1\)"),
         ({"temperature": np.array([0, 1])}, "temperature is int64"),
@@ -411,7 +412,19 @@ def test_the_reader_names_what_is_wrong_with_a_shard(tmp_path, change, message):
     assert str(bad) in str(caught.value)
 
 
-def test_the_reader_needs_a_shard():
+def test_the_reader_refuses_what_is_no_shard_of_this_target(tmp_path):
+    whole, torn, text = tmp_path / "whole.npz", tmp_path / "torn.npz", tmp_path / "text.npz"
+    np.savez(whole, **GOOD)
+    torn.write_bytes(whole.read_bytes()[:-40])
+    text.write_text("chats")
+    for path in (torn, text):
+        with pytest.raises(ValueError, match=f"{path} is not an .npz file, or not a whole one"):
+            load_chats([path])
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        load_chats([tmp_path / "none.npz"])
+    assert len(load_chats([whole], vocab_size=7)) == 2
+    with pytest.raises(ValueError, match="holds token 6; the target's vocabulary ends at 5"):
+        load_chats([whole], vocab_size=6)
     with pytest.raises(ValueError, match="No shards were given"):
         load_chats([])
 
@@ -423,7 +436,7 @@ def test_the_reader_needs_a_shard():
 class ToyTokenizer:
     """Letters are ids; <s> and </s> are special."""
 
-    template: str = "<s>s<s>u{}</s><s>a{}</s><s>u{}</s>"
+    template: str = "<s>s<s>u{}</s><s>b{}</s><s>u{}</s>"
     all_special_ids = (1, END)
 
     def apply_chat_template(self, turns, tokenize):
@@ -440,10 +453,10 @@ class ToyTokenizer:
 
 
 def test_a_format_is_read_off_the_chat_template():
-    code = {letter: 3 + ord(letter) % 29 for letter in "sua"}
+    code = {letter: 3 + ord(letter) % 29 for letter in "sub"}
     assert ChatFormat.from_tokenizer(ToyTokenizer()) == ChatFormat(
         prefix=(1, code["s"], 1, code["u"]),
-        assistant=(1, code["a"]),
+        assistant=(1, code["b"]),
         user=(1, code["u"]),
         end=END,
         special=frozenset({1, END}),
@@ -505,7 +518,9 @@ def test_the_command_writes_shards_and_skips_answered_prompts(model, tmp_path, c
     assert f"{first} kept" in capsys.readouterr().err
     prompts.write_text("one\ntwo\nthree\n")
     assert data.main(argv, load) == 0
-    assert len(load_chats(shard_paths(out))) == first + 1
+    chats = load_chats(shard_paths(out))
+    openings = [ids[:start].tobytes() for ids, start in zip(chats, chats.answer_start, strict=True)]
+    assert first < len(openings) == len(set(openings))
 
 
 def test_the_command_goes_on_to_its_number_of_tokens(model, tmp_path):
