@@ -10,6 +10,7 @@ from pathlib import Path
 from eagle2 import metrics, trace_file
 from eagle2.config import METHODS, Sampling, TreeShape, check_integer
 from eagle2.trace import Round, Settings
+from eagle2.training.settings import add_options as add_data_options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     add_generate(commands)
     add_record(commands)
+    add_data(commands)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -70,6 +72,19 @@ def add_record(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=record)
     parser.add_argument("--device", default="auto", help="where the models run %(default)s")
     parser.add_argument("--dtype", default="auto", help="of the weights %(default)s")
+
+
+def add_data(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("data", help="write the target's own chats, to train a head on")
+    parser.set_defaults(run=data)
+    add_data_options(parser)
+
+
+def data(options: argparse.Namespace) -> None:
+    """Add shards of chats to a folder."""
+    from eagle2.training.data import run
+
+    run(options)
 
 
 def record(options: argparse.Namespace) -> None:

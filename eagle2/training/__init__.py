@@ -1,1 +1,1 @@
-"""Making training data and training EAGLE heads."""
+"""Training data for EAGLE heads: the target's own chats."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from eagle2.training.lean import LeanLlama
+from eagle2.training.settings import ChatSettings
 
 SORT_EVERY = 64  # steps between sorting the slots by length; see ChatSampler._sort
 LONGEST_CYCLE, LOOP_TOKENS = 8, 48  # a chat is degenerate once its last 48 tokens repeat one cycle of 1-8 tokens
@@ -60,28 +61,6 @@ class ChatFormat:
                 "every turn, or the model cannot say where its own user turn ends."
             )
         return cls(tuple(prefix), tuple(assistant[1:]), tuple(user[1:]), end, special)
-
-
-@dataclass(frozen=True)
-class ChatSettings:
-    """What chats are made. Lengths are in tokens."""
-
-    slots: int = 128
-    max_length: int = 352  # of a chat, its prefix included
-    max_user: int = 160  # of one sampled user turn, without its end token
-    top_k: int = 50  # of user turns and sampled answers
-    temperatures: tuple[tuple[float, float], ...] = ((0.0, 0.4), (0.7, 0.3), (1.0, 0.3))  # (temperature, share)
-    second_turn: float = 0.3  # share of ended answers after which the user speaks again, where there is room
-    room: int = 64  # that must be left for a further turn
-
-    def __post_init__(self):
-        for name in ("slots", "max_length", "max_user", "top_k", "room"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
-        if not 0 <= self.second_turn <= 1:
-            raise ValueError(f"second_turn is {self.second_turn}; it must be from 0 to 1.")
-        if not self.temperatures or any(t < 0 or share <= 0 for t, share in self.temperatures):
-            raise ValueError(f"temperatures is {self.temperatures}; it takes (temperature >= 0, share > 0) pairs.")
 
 
 @dataclass(frozen=True)

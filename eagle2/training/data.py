@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from tqdm import tqdm
+from transformers import PreTrainedModel
 
-from eagle2.training.chats import Chat, ChatFormat, ChatSampler, ChatSettings
+from eagle2 import loading
+from eagle2.training.chats import Chat, ChatFormat, ChatSampler
 from eagle2.training.lean import LeanLlama
+from eagle2.training.settings import ChatSettings
 
 SHARD_MINUTES, SHARD_CHATS = 20.0, 4000  # whichever comes first closes a shard
 ARRAYS = {"tokens": "iu", "length": "iu", "answer_start": "iu", "temperature": "f"}  # name -> allowed numpy kinds
@@ -226,32 +228,19 @@ def report(path: Path | None, sampler: ChatSampler) -> str:
     return f"{path or 'nothing more'} written; " + ", ".join(f"{n} {what}" for what, n in sampler.counts.most_common())
 
 
-def load_pretrained(name: str, device: str):
-    """(model, tokenizer) of a folder or hub id: float32 on a CPU, bfloat16 elsewhere."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    dtype = torch.float32 if torch.device(device).type == "cpu" else torch.bfloat16
-    model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype).to(device).eval()
-    return model, AutoTokenizer.from_pretrained(name)
-
-
-def main(argv: Sequence[str] | None = None, load: Callable = load_pretrained, target: str | None = None) -> int:
-    """`python -m eagle2 data`. `load(target, device)` gives model and tokenizer; `target` is the default one."""
-    settings = ChatSettings()
-    parser = argparse.ArgumentParser("eagle2 data", description="Write the target's own chats, to train a head on.")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the shards; what is there is kept")
-    parser.add_argument("--tokens", type=int, required=True, help="stop when the folder holds this many")
-    parser.add_argument("--target", default=target, required=target is None, help="folder or hub id of the target")
-    parser.add_argument("--prompts", type=Path, help=".jsonl with prompt or turns, or text, one a line; default: none")
-    parser.add_argument("--batch", type=int, default=settings.slots, help="chats side by side (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--max-length", type=int, default=settings.max_length, help="tokens a chat (%(default)s)")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options = parser.parse_args(argv)
+def run(options: argparse.Namespace) -> None:
+    """Add shards to a folder with the target that the options name. Raises ValueError for options that cannot be."""
     if options.tokens < 1:
-        parser.error(f"--tokens is {options.tokens}; it must be 1 or more.")
+        raise ValueError(f"--tokens is {options.tokens}; it must be 1 or more.")
+    device = loading.choose_device(options.device)
+    source = options.target or loading.default_target()[1]
+    model = loading.load_model(source, device, loading.choose_dtype("auto", device)).eval()
+    write(model, loading.load_tokenizer(source), options)
+
+
+def write(model: PreTrainedModel, tokenizer: object, options: argparse.Namespace) -> None:
+    """Add shards to `options.out` until it holds `options.tokens` tokens; an interrupt keeps what is finished."""
     settings = ChatSettings(slots=options.batch, max_length=options.max_length)
-    model, tokenizer = load(options.target, options.device)
     chat_format = ChatFormat.from_tokenizer(tokenizer)
     folder = ShardFolder(options.out, model.config.vocab_size)
     prompts = None
@@ -263,8 +252,5 @@ def main(argv: Sequence[str] | None = None, load: Callable = load_pretrained, ta
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         generate(sampler, folder, options.tokens, options.seed)
-    except KeyboardInterrupt:
-        return 130
     finally:
         signal.signal(signal.SIGTERM, before)
-    return 0

@@ -1,5 +1,6 @@
 """Chats made by many slots side by side are the chats that one-at-a-time decoding makes; shards are whole or absent."""
 
+import argparse
 import json
 from dataclasses import dataclass
 
@@ -9,9 +10,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from eagle2.training import data
-from eagle2.training.chats import Chat, ChatFormat, ChatSampler, ChatSettings, draw, loops
+from eagle2.training.chats import Chat, ChatFormat, ChatSampler, draw, loops
 from eagle2.training.data import ShardFolder, generate, load_chats, read_prompts, shard_paths
 from eagle2.training.lean import LeanLlama
+from eagle2.training.settings import ChatSettings, add_options
 
 VOCAB, END = 32, 2
 FORMAT = ChatFormat(prefix=(1, 5, 6), assistant=(1, 7), user=(1, 8), end=END, special=frozenset({0, 1, END}))
@@ -501,31 +503,33 @@ def test_a_bad_prompt_is_named_by_its_line(tmp_path, line, message):
         read_prompts(path, str.split)
 
 
+def options(*argv):
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    return parser.parse_args([*argv, "--batch", "2", "--max-length", "100"])
+
+
 def test_the_command_writes_shards_and_skips_answered_prompts(model, tmp_path, capsys):
     prompts, out = tmp_path / "p.txt", tmp_path / "out"
     prompts.write_text("one\ntwo\n")
-    argv = ["--out", str(out), "--tokens", "100000", "--target", "toy", "--batch", "2", "--max-length", "100"]
-    argv += ["--device", "cpu", "--prompts", str(prompts)]
-    asked = []
-
-    def load(target, device):
-        asked.append((target, device))
-        return model, ToyTokenizer()
-
-    assert data.main(argv, load) == 0
-    assert asked == [("toy", "cpu")]
+    asked = options("--out", str(out), "--tokens", "100000", "--prompts", str(prompts))
+    data.write(model, ToyTokenizer(), asked)
     first = len(load_chats(shard_paths(out)))
     assert f"{first} kept" in capsys.readouterr().err
     prompts.write_text("one\ntwo\nthree\n")
-    assert data.main(argv, load) == 0
+    data.write(model, ToyTokenizer(), asked)
     chats = load_chats(shard_paths(out))
     openings = [ids[:start].tobytes() for ids, start in zip(chats, chats.answer_start, strict=True)]
     assert first < len(openings) == len(set(openings))
 
 
 def test_the_command_goes_on_to_its_number_of_tokens(model, tmp_path):
-    argv = ["--out", str(tmp_path), "--target", "toy", "--batch", "2", "--max-length", "100", "--device", "cpu"]
     for tokens in (400, 800):
-        assert data.main([*argv, "--tokens", str(tokens)], lambda *_: (model, ToyTokenizer())) == 0
+        data.write(model, ToyTokenizer(), options("--out", str(tmp_path), "--tokens", str(tokens)))
     assert [path.name for path in shard_paths(tmp_path)] == ["chats-00000.npz", "chats-00001.npz"]
     assert 800 <= len(load_chats(shard_paths(tmp_path)).tokens) < 900
+
+
+def test_a_number_of_tokens_that_cannot_be_is_refused_before_loading(tmp_path):
+    with pytest.raises(ValueError, match="--tokens is 0; it must be 1 or more"):
+        data.run(options("--out", str(tmp_path), "--tokens", "0"))
