@@ -1,4 +1,4 @@
-"""The loop: prefill, grow, keep, verify, walk, commit; one `Round` per step. It speaks token ids; `text` does the rest.
+"""What callers use: runs as generators of `Round`s, plain decoding, checks, traces. It speaks ids, `text` the rest.
 
 `Engine.rounds` is a generator: stepping, pausing and abandoning a run cost nothing. The lock is held while a round is
 worked out, never between rounds; caches of runs that others have pushed out are made again from their committed ids.
@@ -9,51 +9,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from torch import Tensor
 
-from eagle2 import lossless, text, tree
-from eagle2 import record as recorder
+from eagle2 import lossless, text
 from eagle2.config import Sampling, TreeShape, check_ids, check_integer
-from eagle2.draft import Draft, Drafter
-from eagle2.live import Clock, LiveCaches
+from eagle2.draft import Drafter
+from eagle2.live import LiveCaches
 from eagle2.plain import Output, StopRule, decode
 from eagle2.policy import Policy, make_policy
-from eagle2.sampling import drawer
-from eagle2.target import Target, TargetCache
+from eagle2.step import Run, Stepper
+from eagle2.target import Target
 from eagle2.trace import Pair, Round, Settings, Trace
-from eagle2.verify import walk
 
 LIVE_RUNS = 4
 """Runs whose caches are kept at once."""
-
-
-@dataclass
-class Caches:
-    """fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them."""
-
-    target: TargetCache
-    draft: Draft | None
-    fresh: tuple[Tensor, Tensor]
-
-
-@dataclass(eq=False)
-class Run:
-    """What one run was asked for and has committed. Its caches live in the engine, where they may be dropped."""
-
-    prompt: list[int]
-    sampling: Sampling
-    policy: Policy | None
-    output: Output
-    record: bool
-    index: int = 0
-
-    @property
-    def ids(self) -> list[int]:
-        return self.prompt + self.output.new
 
 
 class Engine:
@@ -75,6 +46,7 @@ class Engine:
         )
         self._lock = threading.RLock()  # a stop rule may ask the engine for something
         self._live = LiveCaches(live_runs)
+        self._stepper = Stepper(target, drafter, self._live)
 
     def encode_chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
         """Prompt ids of a conversation ({"role", "content"} turns) under the model's chat template."""
@@ -212,87 +184,10 @@ class Engine:
         try:
             while run.output.finish is None:
                 with self._lock, self._memory_told(run):
-                    result = self._step(run)
+                    result = self._stepper.step(run)
                 yield result
         finally:
             self._live.drop(run)
-
-    @torch.inference_mode()
-    def _step(self, run: Run) -> Round:
-        """One round, numbered as in design and paper: prefill if need be, grow and keep, verify, walk, commit."""
-        clock = Clock(self.target.device)
-        caches = self._live.get(run) or self._prefill(run)
-        root = int(caches.fresh[0][-1])
-        clock.lap("prefill")
-        if run.output.finish is not None:  # the token drawn from the prefill has ended the run
-            return self._finished_by_prefill(run, root, clock)
-
-        committed = len(run.ids)  # the root included; the caches hold one token less
-        if caches.draft is not None:
-            caches.draft.extend(*caches.fresh)
-        depth = min(run.policy.shape.depth, self.target.depth_limit(committed)) if run.policy else 0
-        pool = caches.draft.grow(run.policy, depth) if depth else tree.Pool.empty(self.target.device)
-        kept = run.policy.keep(pool) if depth else pool.parent
-        flat = tree.flatten(pool, kept.to(pool.parent.device))
-        clock.lap("draft")
-
-        logits, features = self._verify(caches.target, root, flat, committed - 1)
-        draw_at = drawer(logits, run.sampling, [committed + depth for depth in flat.depth.tolist()])
-        verdict = walk(flat.token.tolist(), flat.parent.tolist(), draw_at)
-        clock.lap("verify")
-
-        run.output.admit(verdict.tokens)
-        if run.output.finish is None:
-            slots = torch.tensor([0, *verdict.slots], device=self.target.device)
-            self.target.commit(caches.target, slots)
-            caches.fresh = (torch.tensor(verdict.tokens, device=features.device), features[slots.to(features.device)])
-            self._live.put(run, caches)
-        else:
-            self._live.drop(run)
-
-        first = run.index == 0
-        new = run.output.take()
-        accepted = tuple(flat.index[[slot - 1 for slot in verdict.slots]].tolist()) if verdict.slots else ()
-        columns = {}
-        if run.record:
-            fates = recorder.path_fates(accepted, len(new) - first)
-            columns = recorder.node_columns(pool, flat, logits, fates)
-            columns["checks"] = recorder.checks(verdict, accepted, logits)
-        run.index += 1
-        clock.lap("rest")
-        return Round(
-            index=run.index - 1,
-            prefix_length=committed - 1,
-            root=root,
-            accepted=accepted,
-            bonus=verdict.tokens[-1],
-            committed=new,
-            finish=run.output.finish,
-            drafted=len(pool),
-            kept=len(kept),
-            **columns,
-            **clock.spent_ms,
-        )
-
-    def _prefill(self, run: Run) -> Caches:
-        """Caches of all committed tokens but the last; a new run also draws its first token here."""
-        cache = self.target.begin()
-        features, logits = self.target.extend(cache, run.prompt)
-        if run.index == 0:
-            token = drawer(logits[None], run.sampling, [cache.length])(0).token
-            run.output.admit([token])
-            following = [*run.prompt[1:], token]
-        else:
-            following = run.ids[1:]
-            if len(run.output.new) > 1:
-                features = torch.cat([features, self.target.extend(cache, run.output.new[:-1])[0]])
-        draft = self.drafter.begin() if run.policy else None
-        return Caches(cache, draft, (torch.tensor(following, device=features.device), features))
-
-    def _verify(self, cache: TargetCache, root: int, flat: tree.Flat, root_position: int) -> tuple[Tensor, Tensor]:
-        device = self.target.device
-        tokens = torch.cat([torch.tensor([root], device=device), flat.token.to(device)])
-        return self.target.verify(cache, tokens, flat.positions(root_position).to(device), flat.visible.to(device))
 
     @contextmanager
     def _memory_told(self, run: Run) -> Iterator[None]:
@@ -308,19 +203,6 @@ class Engine:
                 f"a round of {nodes} nodes after {len(run.ids)} tokens ran out of memory on {self.target.device}; "
                 "lower max_nodes, shorten the conversation, or free the device"
             ) from error
-
-    def _finished_by_prefill(self, run: Run, root: int, clock: Clock) -> Round:
-        run.index += 1
-        return Round(
-            index=0,
-            prefix_length=len(run.prompt),
-            root=root,
-            accepted=(),
-            bonus=None,
-            committed=run.output.take(),
-            finish=run.output.finish,
-            **clock.spent_ms,
-        )
 
 
 def _check_type(name: str, value: object, kind: type) -> None:
