@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
         server_name="0.0.0.0" if options.public or ON_A_SPACE else None,
         max_file_size=f"{options.upload_mb}mb",
         run_history=False,
-        css=page_style(),
+        head=f"<style>{page_style()}</style>",  # not `css`, whose selectors Gradio would rewrite
         theme=THEME,
         footer_links=[],
     )

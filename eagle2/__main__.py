@@ -103,12 +103,13 @@ def generate(options: argparse.Namespace) -> None:
     if engine.tokenizer is None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
     note_unused(options.method, tree, settings.sampling, law)
+    note_clamped(engine.policy(settings.policy, settings.shape), settings.shape, tree)
     messages = [{"role": "user", "content": options.prompt}]
     if options.system is not None:
         messages.insert(0, {"role": "system", "content": options.system})
     ids = engine.encode_chat(messages)
     stop = text.stop_strings(engine.tokenizer, options.stop) if options.stop else None
-    stream = text.TextStream(engine.tokenizer)
+    stream, shown = text.TextStream(engine.tokenizer), text.TextBefore(options.stop or ())
     rounds = []
     for r in engine.rounds(
         ids,
@@ -120,8 +121,10 @@ def generate(options: argparse.Namespace) -> None:
         record=bool(options.trace),
     ):
         rounds.append(r)
-        print(stream.add(r.committed), end="", flush=True)
-    print()
+        print(shown.add(stream.add(r.committed)), end="", flush=True)
+    ended = [token for r in rounds for token in r.committed][-1:]
+    stopped = bool(options.stop) and rounds[-1].finish == "stop" and not engine.target.end_ids & set(ended)
+    print("" if stopped else shown.rest())
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
@@ -139,7 +142,19 @@ def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Itera
     taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
     _note([f"--{name.replace('_', '-')}" for name in tree if name not in taken.get(method, tree)], f"with {method}")
     spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
-    _note([spelled[name] for name in law if sampling.greedy and name in spelled], "at temperature 0")
+    telling = [name for name in law if getattr(sampling, name) != getattr(Sampling(), name)]
+    _note([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
+
+
+def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -> None:
+    """Say on stderr which of the tree options given were too large, and what they became."""
+    for name in tree:
+        wanted = getattr(asked, name)
+        if policy is not None and name != "depth" and policy.name not in ("eagle", "chain"):
+            effective = getattr(policy.shape, name)
+            if effective < wanted:
+                told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"
+                print(f"note: {told}, all that can be drafted or kept here", file=sys.stderr)
 
 
 def _note(idle: Sequence[str], where: str) -> None:

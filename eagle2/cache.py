@@ -55,7 +55,7 @@ class KeyValueRows:
         if buffer is not None and buffer.shape[2] >= needed:
             return buffer
         batch, heads, _, width = like.shape
-        capacity = max(FIRST_CAPACITY, 2 * needed)
+        capacity = max(FIRST_CAPACITY, needed + needed // 4)
         larger = like.new_empty(batch, heads, capacity, width)
         if buffer is not None:
             larger[:, :, : self.length] = buffer[:, :, : self.length]

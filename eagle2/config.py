@@ -6,6 +6,8 @@ Names follow the paper (sections 4.1 and 4.2, appendix A); `max_nodes` is its m 
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -31,6 +33,30 @@ def is_finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
+
+
+def check_ids(ids: Sequence[int], vocabulary: int, context_limit: int) -> list[int]:
+    """The prompt as a list of ints. Raises TypeError or ValueError in one sentence, before any forward pass."""
+    if isinstance(ids, str | bytes | set | frozenset | dict) or not hasattr(ids, "__len__"):
+        raise TypeError(
+            f"ids must be a list of token ids, not {type(ids).__name__}; encode text with encode_chat first"
+        )
+    if not len(ids):
+        raise ValueError("the prompt is empty; give at least one token id")
+    if len(ids) >= context_limit:
+        raise ValueError(
+            f"the prompt has {len(ids)} tokens and the model's context holds {context_limit}, new tokens included; "
+            f"shorten it to {context_limit - 1} tokens or fewer"
+        )
+    prompt = []
+    for place, token in enumerate(ids):
+        try:
+            prompt.append(operator.index(None if isinstance(token, bool) else token))
+        except TypeError as error:
+            raise TypeError(f"id {place} of the prompt is {token!r}; it must be an integer") from error
+        if not 0 <= prompt[-1] < vocabulary:
+            raise ValueError(f"id {place} of the prompt is {token}; the vocabulary has ids 0 to {vocabulary - 1}")
+    return prompt
 
 
 @dataclass(frozen=True)
@@ -85,6 +111,9 @@ class Sampling:
 
 METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
 """What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape."""
+
+STATIC = "static"
+"""The name of a static tree of one's own, given as paths of child ranks."""
 
 EAGLE_SHAPE = TreeShape(top_k=4, depth=5, max_nodes=25)
 """EAGLE-1's static tree: 4/8/8/3/2 nodes over five levels."""

@@ -79,8 +79,12 @@ class EagleDrafter:
         return embed(tokens).to(self.head.fc.weight.device)
 
     def log_probs(self, features: Tensor) -> Tensor:
-        """The draft's distribution float32 [T, V] after features [T, hidden]: always at temperature 1."""
-        return self.target.lm_head(features).float().log_softmax(dim=-1)
+        """The draft's distribution float32 [T, V] after features [T, hidden]: always at temperature 1.
+
+        On MPS it comes back to the CPU, whose sorts are stable and whose integers have 64 bits; so does the pool.
+        """
+        log_probs = self.target.lm_head(features).float().log_softmax(dim=-1)
+        return log_probs.cpu() if log_probs.device.type == "mps" else log_probs
 
 
 class EagleDraft:
@@ -97,6 +101,8 @@ class EagleDraft:
 
     @torch.inference_mode()
     def extend(self, tokens: Tensor, features: Tensor) -> None:
+        device = self._drafter.head.fc.weight.device
+        tokens, features = tokens.to(device), features.to(device)
         past, new = self.cache.length, len(tokens)
         positions = torch.arange(past, past + new, device=tokens.device)
         visible = torch.ones(new, past + new, dtype=torch.bool, device=tokens.device).tril(past)
@@ -111,9 +117,10 @@ class EagleDraft:
 
         def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
             nonlocal features, visible
+            nodes, rows = nodes.to(pool.token.device), rows.to(features.device)
             own = torch.eye(len(nodes), dtype=torch.bool, device=features.device)
             visible = torch.cat([visible[rows], own], dim=1)
-            positions = pool.depth[nodes] + (committed - 1)
+            positions = (pool.depth[nodes] + (committed - 1)).to(features.device)
             embeddings = self._drafter.embed(pool.token[nodes])
             features = self._drafter.head(embeddings, features[rows], positions, self.cache, visible)
             return self._drafter.log_probs(features)

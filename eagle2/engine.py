@@ -1,4 +1,4 @@
-"""The loop: prefill, grow, keep, verify, walk, commit; one `Round` per step. Knows token ids only, no text.
+"""The loop: prefill, grow, keep, verify, walk, commit; one `Round` per step. It speaks token ids; `text` does the rest.
 
 `Engine.rounds` is a generator: stepping, pausing and abandoning a run cost nothing. The lock is held while a round is
 worked out, never between rounds; caches of runs that others have pushed out are made again from their committed ids.
@@ -6,9 +6,9 @@ worked out, never between rounds; caches of runs that others have pushed out are
 
 from __future__ import annotations
 
-import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from eagle2 import lossless, text, tree
 from eagle2 import record as recorder
-from eagle2.config import Sampling, TreeShape, check_integer
+from eagle2.config import Sampling, TreeShape, check_ids, check_integer
 from eagle2.draft import Draft, Drafter
 from eagle2.live import Clock, LiveCaches
 from eagle2.plain import Output, StopRule, decode
@@ -73,7 +73,7 @@ class Engine:
         self.pair = pair or Pair(
             target="unnamed", device=str(target.device), dtype=str(target.dtype).removeprefix("torch.")
         )
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a stop rule may ask the engine for something
         self._live = LiveCaches(live_runs)
 
     def encode_chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
@@ -109,14 +109,15 @@ class Engine:
     ) -> Iterator[Round]:
         """Generate after `ids`, one round per `next()`; all rounds' `committed` together equal `plain`.
 
-        policy: a method's name, or a static tree as paths of child ranks. stop: see `StopRule`. record: fill in nodes
+        policy: a method's name, or a static tree as paths of child ranks; "eagle", paths and "plain" bring their own
+        shape (`policy` tells what is in effect). stop: see `StopRule`. record: fill in nodes
         and checks; without it rounds hold ids, counts and times only. after: rounds of an earlier, unfinished call with
         the same arguments; the run goes on behind them (same seed, same tokens). Everything is checked at the call:
         raises TypeError or ValueError in one sentence.
         """
         chosen = self.policy(policy, shape)
         run = self._run(ids, sampling, max_new_tokens, stop, chosen, record)
-        if after:
+        if len(after):
             self._resume(run, after)
         return self._iterate(run)
 
@@ -129,7 +130,7 @@ class Engine:
     ) -> list[int]:
         """The ids the target alone adds to `ids`, one pass a token: the baseline and the oracle."""
         run = self._run(ids, sampling, max_new_tokens, stop, None, False)
-        with self._lock:
+        with self._lock, self._memory_told(run):
             return decode(self.target, run.prompt, run.sampling, run.output)
 
     def check(self, ids: Sequence[int], new_ids: Sequence[int], sampling: Sampling) -> lossless.Verdict:
@@ -160,7 +161,7 @@ class Engine:
         self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
     ) -> Trace:
         """The whole run as a record that needs neither models nor tokenizer to be read."""
-        policy = self.policy(settings.paths or settings.policy, settings.shape)
+        policy = self.policy(settings.policy if settings.paths is None else settings.paths, settings.shape)
         trace = Trace(
             prompt_ids=tuple(ids),
             settings=settings,
@@ -193,21 +194,24 @@ class Engine:
 
     def _resume(self, run: Run, after: Sequence[Round]) -> None:
         """Put `run` behind the last of `after`; its caches are made again at its first step."""
-        if after[-1].finish is not None:
+        for place, r in enumerate(after):
+            _check_type(f"round {place} of after", r, Round)
+            root_at = len(run.ids) - (place > 0)  # round 0 commits its own root
+            run.output.new += r.committed
+            if (r.index, r.prefix_length) != (place, root_at) or run.ids[root_at : root_at + 1] != [r.root]:
+                raise ValueError(f"round {place} of after does not follow from this prompt and the rounds before it")
+            if r.finish is not None:
+                raise ValueError(f"the run ended with round {place} ({r.finish}); nothing goes on behind it")
+        if len(run.output.new) >= run.output.room:
             raise ValueError(
-                f"the run ended with round {after[-1].index} ({after[-1].finish}); nothing goes on behind it"
+                f"the run has {len(run.output.new)} new ids already; max_new_tokens, or the context, must leave room"
             )
-        new = [token for r in after for token in r.committed]
-        if after[-1].prefix_length + len(after[-1].committed) + 1 - after[-1].first != len(run.prompt) + len(new):
-            raise ValueError("these rounds belong to another prompt; give the ids their run began with")
-        if len(new) >= run.output.room:
-            raise ValueError(f"the run has {len(new)} new ids already; max_new_tokens must be larger than that")
-        run.output.new, run.output.taken, run.index = new, len(new), len(after)
+        run.output.taken, run.index = len(run.output.new), len(after)
 
     def _iterate(self, run: Run) -> Iterator[Round]:
         try:
             while run.output.finish is None:
-                with self._lock:
+                with self._lock, self._memory_told(run):
                     result = self._step(run)
                 yield result
         finally:
@@ -288,12 +292,20 @@ class Engine:
     def _verify(self, cache: TargetCache, root: int, flat: tree.Flat, root_position: int) -> tuple[Tensor, Tensor]:
         device = self.target.device
         tokens = torch.cat([torch.tensor([root], device=device), flat.token.to(device)])
+        return self.target.verify(cache, tokens, flat.positions(root_position).to(device), flat.visible.to(device))
+
+    @contextmanager
+    def _memory_told(self, run: Run) -> Iterator[None]:
+        """Say what was too large where memory runs out, and let go of all caches; the engine stays usable."""
         try:
-            return self.target.verify(cache, tokens, flat.positions(root_position).to(device), flat.visible.to(device))
-        except torch.OutOfMemoryError as error:
+            yield
+        except RuntimeError as error:  # torch.OutOfMemoryError is one; the CPU's allocator raises it bare
+            if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+                raise
             self._live.clear()
+            nodes = run.policy.shape.max_nodes if run.policy else 0
             raise MemoryError(
-                f"verifying {len(tokens) - 1} nodes after {cache.length} tokens ran out of memory on {device}; "
+                f"a round of {nodes} nodes after {len(run.ids)} tokens ran out of memory on {self.target.device}; "
                 "lower max_nodes, shorten the conversation, or free the device"
             ) from error
 
@@ -309,29 +321,6 @@ class Engine:
             finish=run.output.finish,
             **clock.spent_ms,
         )
-
-
-def check_ids(ids: Sequence[int], vocabulary: int, context_limit: int) -> list[int]:
-    """The prompt as a list of ints. Raises TypeError or ValueError in one sentence, before any forward pass."""
-    if isinstance(ids, str | bytes) or not hasattr(ids, "__len__"):
-        raise TypeError(
-            f"ids must be a list of token ids, not {type(ids).__name__}; encode text with encode_chat first"
-        )
-    if not len(ids):
-        raise ValueError("the prompt is empty; give at least one token id")
-    if len(ids) >= context_limit:
-        raise ValueError(
-            f"the prompt has {len(ids)} tokens and the model's context holds {context_limit}, new tokens included; "
-            f"shorten it to {context_limit - 1} tokens or fewer"
-        )
-    prompt = []
-    for place, token in enumerate(ids):
-        if isinstance(token, bool | float | str) or not hasattr(token, "__index__"):
-            raise TypeError(f"id {place} of the prompt is {token!r}; it must be an integer")
-        prompt.append(operator.index(token))
-        if not 0 <= prompt[-1] < vocabulary:
-            raise ValueError(f"id {place} of the prompt is {token}; the vocabulary has ids 0 to {vocabulary - 1}")
-    return prompt
 
 
 def _check_type(name: str, value: object, kind: type) -> None:

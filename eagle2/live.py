@@ -15,7 +15,7 @@ class LiveCaches:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._caches: OrderedDict[object, object] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a run collected as garbage inside `put` drops its caches from there
 
     def __len__(self) -> int:
         return len(self._caches)

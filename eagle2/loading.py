@@ -47,13 +47,13 @@ def load(
     verifier = Target(model)
     if folder is not None:
         module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights)
-        drafter = EagleDrafter(verifier, module.to(verifier.lm_head_device))
+        drafter = EagleDrafter(verifier, module.to(verifier.device))
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(embedded.HEAD) else head,
         target_revision=revision or getattr(model.config, "_commit_hash", None),
         head_revision=head_revision,
-        device=place,
+        device=SPREAD if hasattr(model, "hf_device_map") else place,
         dtype=str(weights).removeprefix("torch."),
     )
     return Engine(verifier, drafter, load_tokenizer(source), pair)

@@ -90,7 +90,7 @@ def shortfall(logits: torch.Tensor, token: int, sampling: Sampling, position: in
     At the edge of top-k or top-p rounding decides who is in; the law is then taken on either side of the edge.
     """
     if sampling.greedy:
-        row = logits.double().cpu().numpy()
+        row = logits.cpu().double().numpy()
         return 0.0 if int(row.argmax()) == token else float(row.max() - row[token])
     noise = gumbel_noise(sampling.seed, position, logits.shape[-1])
     gaps = []

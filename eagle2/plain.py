@@ -54,7 +54,7 @@ class Output:
         return fresh
 
     def _check_keep(self, keep: object) -> None:
-        if isinstance(keep, bool) or not isinstance(keep, int):
+        if isinstance(keep, bool) or not hasattr(keep, "__index__"):
             raise TypeError(f"a stop rule must return None or how many ids to keep, not {keep!r}")
         if not 0 <= keep <= len(self.new):
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from eagle2.config import TreeShape, check_integer, effective_shape
+from eagle2.config import STATIC, TreeShape, check_integer, effective_shape
 from eagle2.tree import Pool, best
 
 _EAGLE_TREE = """
@@ -150,7 +150,9 @@ def make_policy(policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabul
     unknown names and impossible paths.
     """
     if not isinstance(policy, str):
-        return _static("static", policy, vocabulary)
+        if not isinstance(policy, Sequence) or not all(isinstance(path, Sequence) for path in policy):
+            raise TypeError(f"policy must be a method's name or a list of paths (lists of child ranks), not {policy!r}")
+        return _static(STATIC, policy, vocabulary)
     effective = effective_shape(policy, shape, vocabulary)
     if policy == "eagle":
         return _static("eagle", EAGLE_PATHS, vocabulary)

@@ -29,7 +29,7 @@ def log_law(logits: Tensor, sampling: Sampling) -> np.ndarray:
     Temperature, then top-k (ties with the k-th stay), then the smallest set of the likeliest whose mass reaches top-p,
     then renormalised: the boundaries of transformers' logits processors.
     """
-    scores = logits.detach().double().cpu().numpy()
+    scores = logits.detach().cpu().double().numpy()  # in this order: MPS has no float64
     with np.errstate(over="ignore"):  # at tiny temperatures all but the best go to -inf, which is their limit
         scores = (scores - scores.max()) / sampling.temperature
     if 0 < sampling.top_k < len(scores):

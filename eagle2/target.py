@@ -1,7 +1,7 @@
 """The target model behind four verbs: extend, verify, commit, and its embedding and LM head for the drafter.
 
-The only file that knows transformers' caches, masks and windows. Tree attention needs nothing but a 4D mask and
-position ids, so any stock causal LM will do whose attention takes them (paper, section 4.2, lower half of figure 7).
+The only file, with cache.py, that knows transformers' caches, masks and windows. Tree attention needs nothing but a
+4D mask and position ids, so any stock causal LM will do whose attention takes them (paper, section 4.2, figure 7).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
 from eagle2.cache import TreeLayer
+from eagle2.tree import ancestor_mask
 
 PROVEN_FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "mixtral", "gemma2")
 """Model types with a test of their own; any other must pass `check_tree_attention` when it is loaded."""
@@ -48,12 +49,11 @@ class Target:
 
     @property
     def device(self) -> torch.device:
-        return self.model.get_input_embeddings().weight.device
-
-    @property
-    def lm_head_device(self) -> torch.device:
-        """Where features come out and the drafter lives: another device than `device` if the model is spread."""
-        return self.model.get_output_embeddings().weight.device
+        """Where tokens go in and logits and features come out, also of a spread model; the drafter lives there too."""
+        embeddings = self.model.get_input_embeddings()
+        hook = getattr(embeddings, "_hf_hook", None)  # accelerate's, on a spread model: weights may lie elsewhere
+        place = getattr(hook, "execution_device", None)
+        return embeddings.weight.device if place is None else torch.device(place)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -61,11 +61,11 @@ class Target:
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Token embeddings [..., hidden] of ids [...], as the model's own embedding module gives them."""
-        return self.model.get_input_embeddings()(tokens.to(self.device))
+        return self.model.get_input_embeddings()(tokens.to(self.device)).to(self.device)
 
     def lm_head(self, features: Tensor) -> Tensor:
         """Logits [..., V] of features [..., hidden]; what some families do to logits afterwards is left out."""
-        return self.model.get_output_embeddings()(features)
+        return self.model.get_output_embeddings()(features).to(self.device)
 
     def begin(self) -> TargetCache:
         """An empty cache for one run."""
@@ -122,7 +122,7 @@ class Target:
             output_hidden_states=[-1],  # the feature: what the final norm gives the LM head
             logits_to_keep=logits_to_keep,
         )
-        return out.logits[0].float(), out.hidden_states[-1][0]
+        return out.logits[0].to(self.device).float(), out.hidden_states[-1][0].to(self.device)
 
     def _chunks(self, length: int, new: int) -> list[tuple[int, int]]:
         """Pieces (start, end) in which `new` ids are fed after `length` cached ones."""
@@ -162,7 +162,8 @@ def refuse_unfit(model: PreTrainedModel) -> None:
     config = model.config.get_text_config()
     family = config.model_type
     attention = config._attn_implementation
-    other = sorted(set(getattr(config, "layer_types", None) or ()) - {"full_attention", "sliding_attention"})
+    kinds = set(getattr(config, "layer_types", None) or ())
+    other = sorted(kinds - {"full_attention", "sliding_attention", "chunked_attention"})
     if model.config.is_encoder_decoder:
         raise ValueError(f"{family} is an encoder-decoder model; tree verification needs a decoder-only causal LM")
     if getattr(model, "_is_stateful", False) or other:
@@ -170,6 +171,8 @@ def refuse_unfit(model: PreTrainedModel) -> None:
         raise ValueError(
             f"{family} has recurrent or compressed layers{what}; their state cannot branch, so no tree can be verified"
         )
+    if "chunked_attention" in kinds:
+        raise ValueError(f"{family} attends within fixed chunks of positions, which a tree mask here does not express")
     if attention not in ("sdpa", "eager"):
         raise ValueError(
             f"attention implementation {attention!r} cannot take a tree mask; load the model with 'sdpa' or 'eager'"
@@ -183,29 +186,46 @@ def refuse_unfit(model: PreTrainedModel) -> None:
 
 @torch.inference_mode()
 def check_tree_attention(target: Target) -> None:
-    """Raise ValueError unless a three-node tree's logits equal those of its paths, fed as ordinary sequences.
+    """Raise ValueError unless a small tree's logits equal those of its paths, fed as ordinary sequences.
 
-    The paths go through the stock model without mask or cache of ours, behind a prefix longer than a sliding window.
+    The paths go through the stock model without mask or cache of ours. The prefix is longer than any window the config
+    names, and the nodes compared lie many rows from their parents: attention that counts rows would show.
     """
-    window = getattr(target.config, "sliding_window", None) or 0
-    prefix = min(window + 4, target.context_limit - 4) if window <= PREFILL_CHUNK else 8
-    ids = [1 + (7 * i) % (target.vocab_size - 1) for i in range(prefix + 4)]
-    start, (root, left, right, below) = ids[:prefix], ids[prefix:]
-    cache = target.begin()
-    target.extend(cache, start)
-    parent = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], device=target.device).bool()
-    positions = prefix + torch.tensor([0, 1, 1, 2], device=target.device)
-    tokens = torch.tensor([root, left, right, below], device=target.device)
-    tree, _ = target.verify(cache, tokens, positions, parent)
+    family, siblings = target.config.model_type, 12
+    prefix = min(8 + max(_windows(target.config), default=0), target.context_limit - siblings - 4)
+    ids = [1 + (7 * i) % (target.vocab_size - 1) for i in range(prefix + siblings + 3)]
+    parent = torch.tensor([0] * (siblings + 1) + [siblings, 1])  # the root, its children, a child of the last and first
+    depth = torch.tensor([0] + [1] * siblings + [2, 2])
+    try:
+        cache = target.begin()
+        target.extend(cache, ids[:prefix])
+        tree, features = target.verify(
+            cache,
+            torch.tensor(ids[prefix:], device=target.device),
+            (depth + prefix).to(target.device),
+            ancestor_mask(parent).to(target.device),
+        )
+        error = 0.0 if features.shape[-1] == target.hidden_size else float("inf")
+        for path in ([0, siblings, siblings + 1], [0, 1, siblings + 2], [0, siblings // 2]):
+            stock_ids = ids[:prefix] + [ids[prefix + slot] for slot in path]
+            stock = target.model(input_ids=torch.tensor([stock_ids], device=target.device)).logits[0, prefix:]
+            error = max(error, float((tree[path] - stock.to(target.device).float()).abs().max()))
+    except Exception as fault:  # whatever a family we do not know raises is a reason not to use it
+        raise ValueError(f"{family} cannot verify a tree: its model refuses the pass ({fault})") from fault
     slack = (1e-3 if target.dtype == torch.float32 else 5e-2) * max(1.0, float(tree.abs().max()))
-    for path, slots in (([root, left, below], [0, 1, 3]), ([root, right], [0, 2])):
-        stock = target.model(input_ids=torch.tensor([start + path], device=target.device)).logits[0, prefix:].float()
-        error = float((tree[slots] - stock).abs().max())
-        if not error <= slack:
-            raise ValueError(
-                f"{target.config.model_type} gives tree nodes other logits than their paths (off by {error:.2g}), so "
-                "it cannot be used as a target: its attention does not follow the mask or the positions it is given"
-            )
+    if not error <= slack:
+        raise ValueError(
+            f"{family} gives tree nodes other logits than their paths (off by {error:.2g}), so it cannot be used as a "
+            "target: its attention does not follow the mask or the positions it is given"
+        )
+
+
+def _windows(config: object) -> list[int]:
+    """Lengths in which some layer of the model sees less than everything, under the names that configs use."""
+    found = (getattr(config, name, None) for name in ("sliding_window", "window_size", "attention_chunk_size"))
+    return [
+        size for value in found for size in (value if isinstance(value, list) else [value]) if isinstance(size, int)
+    ]
 
 
 def _ids(value: int | list[int] | None) -> list[int]:

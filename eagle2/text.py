@@ -1,6 +1,6 @@
 """Where token ids meet text: chats to ids, ids to text as it streams, ids to their bytes, stop strings.
 
-The only module of `eagle2` that knows tokenizers. A token is bytes, not text: half a character is a token too.
+The only module of `eagle2` that uses tokenizers. A token is bytes, not text: half a character is a token too.
 """
 
 from __future__ import annotations
@@ -97,6 +97,34 @@ class TextStream:
 
     def _decode(self, ids: list[int]) -> str:
         return self._tokenizer.decode(ids, skip_special_tokens=True)
+
+
+class TextBefore:
+    """Streamed text up to the first of some stop strings; what may be the beginning of one is held back."""
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        self._strings = tuple(strings)
+        self._held = ""
+        self._over = False
+
+    def add(self, piece: str) -> str:
+        """The text that can be shown now."""
+        if self._over:
+            return ""
+        text = self._held + piece
+        found = [place for place in map(text.find, self._strings) if place >= 0]
+        if found:
+            self._over, self._held = True, ""
+            return text[: min(found)]
+        begun = [n for stop in self._strings for n in range(1, len(stop)) if text.endswith(stop[:n])]
+        shown = len(text) - max(begun, default=0)
+        self._held = text[shown:]
+        return text[:shown]
+
+    def rest(self) -> str:
+        """What was held back, once it is known that no stop string comes."""
+        held, self._held = self._held, ""
+        return held
 
 
 def stop_strings(tokenizer: object, strings: Sequence[str]) -> Callable[[list[int]], int | None]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from eagle2.config import Sampling, TreeShape
+from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
 
 ROOT = -1
 """The parent of the first level: the last committed token, which is no draft token."""
@@ -174,6 +174,13 @@ class Settings:
     sampling: Sampling = field(default_factory=Sampling)
     max_new_tokens: int = 64
     paths: tuple[tuple[int, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in (*METHODS, STATIC):
+            raise ValueError(f"policy {self.policy!r} is unknown; choose one of {', '.join((*METHODS, STATIC))}")
+        if (self.policy == STATIC) != (self.paths is not None):
+            raise ValueError(f"a tree of one's own is policy {STATIC!r} with paths; no other policy takes paths")
+        check_integer("max_new_tokens", self.max_new_tokens, 1)
 
 
 @dataclass(frozen=True)

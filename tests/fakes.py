@@ -32,7 +32,7 @@ class ScriptedCache:
 class ScriptedTarget:
     """What `Engine` needs of a target; counts its passes."""
 
-    device = lm_head_device = torch.device("cpu")
+    device = torch.device("cpu")
     dtype = torch.float32
 
     def __init__(

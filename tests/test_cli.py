@@ -101,8 +101,13 @@ class TestGenerate:
         start, stop = next((i, whole[i : i + 2]) for i in range(8, len(whole)) if whole[i : i + 2].isascii())
         assert whole.find(stop) == start  # of this seed's text; otherwise the test means nothing
         _, out, _ = run(capsys, "Hi", "--method", "plain", "--stop", "nowhere to be found", "--stop", stop, *law, *pair)
-        # plain decoding yields ids one at a time, and those shown before the string was whole are not taken back
-        assert out.rstrip("\n").rpartition("\n")[0] == whole[: start + 1]
+        assert out.rstrip("\n").rpartition("\n")[0] == whole[:start]
+
+    def test_sizes_that_cannot_be_are_clamped_and_said(self, capsys, pair):
+        tree = ("--top-k", "2", "--depth", "2", "--max-nodes", "5000")
+        code, _, err = run(capsys, "Hi", "--max-new-tokens", "4", *tree, *pair)
+        assert code == 0
+        assert "note: --max-nodes 5000 becomes 6, all that can be drafted or kept here" in err
 
     def test_a_run_of_one_token_has_no_tau(self, capsys, pair):
         code, out, _ = run(capsys, "Hi", "--max-new-tokens", "1", *pair)

@@ -6,6 +6,7 @@
 import threading
 
 import pytest
+import torch
 from fakes import ScriptedDrafter, ScriptedTarget, backwards, counting, hashed, wavering
 
 from eagle2 import metrics
@@ -277,6 +278,27 @@ class TestSessions:
             thread.join()
         assert texts == {seed: one.plain(PROMPT, Sampling(1.0, seed=seed), 30) for seed in range(6)}
 
+    def test_a_stop_rule_may_use_the_engine(self):
+        one = engine()
+        rounds = one.rounds(PROMPT, stop=lambda ids: 2 if one.plain(PROMPT, max_new_tokens=3) == ids else None)
+        assert committed(rounds) == [1, 2]
+
+    @pytest.mark.parametrize(
+        "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory")]
+    )
+    def test_running_out_of_memory_is_told_with_sizes_and_survived(self, error):
+        one = engine()
+        run = one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=90)
+        next(run)
+        real, one.target.verify = one.target.verify, lambda *args: (_ for _ in ()).throw(error)
+        with pytest.raises(
+            MemoryError, match="a round of 4 nodes after 8 tokens ran out of memory on cpu; lower max_nodes"
+        ):
+            next(run)
+        one.target.verify = real
+        assert len(one._live) == 0
+        assert committed(one.rounds(PROMPT, max_new_tokens=3)) == [1, 2, 3]
+
     def test_a_failing_stop_rule_leaves_the_engine_usable(self):
         one = engine()
         with pytest.raises(ZeroDivisionError):
@@ -299,6 +321,10 @@ class TestSessions:
         ({"sampling": 0.7}, TypeError, "sampling must be a Sampling"),
         ({"max_new_tokens": 0}, ValueError, "max_new_tokens is 0; it must be at least 1"),
         ({"max_new_tokens": 2.5}, TypeError, "max_new_tokens must be an integer"),
+        ({"ids": [[0, 1]]}, TypeError, r"id 0 of the prompt is \[0, 1\]; it must be an integer"),
+        ({"ids": {0, 1}}, TypeError, "must be a list of token ids, not set"),
+        ({"policy": None}, TypeError, "policy must be a method's name or a list of paths"),
+        ({"policy": [0, 1]}, TypeError, "policy must be a method's name or a list of paths"),
         ({"policy": "eagle9"}, ValueError, "policy 'eagle9' is unknown"),
         ({"stop": "\n"}, TypeError, "stop must be a function"),
         ({"beam": 3}, TypeError, "unexpected keyword argument 'beam'"),
@@ -339,11 +365,20 @@ class TestResuming:
     def test_rounds_of_another_prompt_are_refused(self):
         one = engine()
         first = next(one.rounds(PROMPT, max_new_tokens=40))
-        with pytest.raises(ValueError, match="belong to another prompt"):
-            one.rounds([*PROMPT, 3], max_new_tokens=40, after=[first])
+        for prompt in ([*PROMPT, 3], PROMPT[:1]):
+            with pytest.raises(ValueError, match="round 0 of after does not follow from this prompt"):
+                one.rounds(prompt, max_new_tokens=40, after=[first])
+
+    def test_rounds_out_of_order_are_refused(self):
+        one = engine(backwards(10))
+        rounds = list(one.rounds(PROMPT, TreeShape(1, 1, 1), max_new_tokens=5))
+        with pytest.raises(ValueError, match="round 1 of after does not follow"):
+            one.rounds(PROMPT, max_new_tokens=9, after=[rounds[0], rounds[2]])
+        with pytest.raises(TypeError, match="round 0 of after must be a Round"):
+            one.rounds(PROMPT, max_new_tokens=9, after=[3])
 
     def test_the_cap_must_leave_room(self):
         one = engine()
         first = next(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=40))
-        with pytest.raises(ValueError, match="has 6 new ids already; max_new_tokens must be larger"):
+        with pytest.raises(ValueError, match="has 6 new ids already; max_new_tokens, or the context, must leave room"):
             one.rounds(PROMPT, max_new_tokens=6, after=[first])

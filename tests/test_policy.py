@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eagle2.config import METHODS, TreeShape, pool_size
+from eagle2.config import EAGLE_SHAPE, METHODS, TreeShape, pool_size
 from eagle2.draft import grow_tree
 from eagle2.policy import EAGLE_PATHS, make_policy
 
@@ -82,7 +82,7 @@ def test_top_k_1_is_a_chain():
 
 def test_eagle_s_static_tree_has_25_nodes_in_five_levels():
     policy = make_policy("eagle", TreeShape(), 100)
-    assert policy.shape == TreeShape(4, 5, 25)
+    assert policy.shape == EAGLE_SHAPE == TreeShape(4, 5, 25)
     assert [sum(len(path) == depth for path in EAGLE_PATHS) for depth in range(1, 6)] == [4, 8, 8, 3, 2]
 
 

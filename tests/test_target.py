@@ -4,7 +4,16 @@ transformers' own generate. What cannot verify a tree is refused in one sentence
 import pytest
 import torch
 from tiny import COMMON, CONTEXT, FAMILIES, HIDDEN, VOCAB, WINDOW, random_engine, random_model
-from transformers import GPT2Config, LlamaConfig, MambaConfig, Phi3Config, RecurrentGemmaConfig, T5Config
+from transformers import (
+    BloomConfig,
+    GPT2Config,
+    GPTNeoConfig,
+    LlamaConfig,
+    MambaConfig,
+    Phi3Config,
+    RecurrentGemmaConfig,
+    T5Config,
+)
 
 from eagle2.config import Sampling, TreeShape
 from eagle2.target import PREFILL_CHUNK, Target, check_tree_attention
@@ -161,6 +170,21 @@ def test_a_model_whose_window_is_not_followed_is_refused():
     with pytest.raises(ValueError, match="qwen2 gives tree nodes other logits"):
         check_tree_attention(Shortsighted(random_model(FAMILIES["qwen2 with a window"])))
     assert WINDOW < PREFILL_CHUNK
+
+
+def test_a_window_that_counts_rows_instead_of_positions_is_refused():
+    config = GPTNeoConfig(
+        vocab_size=VOCAB, hidden_size=HIDDEN, num_layers=2, num_heads=4, max_position_embeddings=CONTEXT,
+        window_size=16, attention_types=[[["global", "local"], 1]], initializer_range=0.3,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="gpt_neo gives tree nodes other logits than their paths"):
+        Target(random_model(config))
+
+
+def test_a_family_whose_pass_fails_is_refused_in_one_sentence():
+    config = BloomConfig(vocab_size=VOCAB, hidden_size=HIDDEN, n_layer=1, n_head=2)
+    with pytest.raises(ValueError, match="bloom cannot verify a tree: its model refuses the pass"):
+        Target(random_model(config))
 
 
 def flash_model():

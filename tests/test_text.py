@@ -129,6 +129,28 @@ class TestSpeller:
         assert text.speller(None)(7) == b"<7>"
 
 
+class TestTextBefore:
+    def test_what_may_begin_a_stop_string_is_held_back_until_it_is_known(self):
+        shown = text.TextBefore(["END", "\nUser:"])
+        assert [shown.add(piece) for piece in ("on", "e E", "N", "tity\n", "Us", "age")] == [
+            "on", "e ", "", "ENtity", "", "\nUsage",
+        ]  # fmt: skip
+        assert shown.rest() == ""
+
+    def test_nothing_from_a_stop_string_on_is_shown(self):
+        shown = text.TextBefore(["END"])
+        assert [shown.add(piece) for piece in ("one E", "ND two", "three")] == ["one ", "", ""]
+        assert shown.rest() == ""
+
+    def test_a_beginning_that_came_to_nothing_is_given_back_at_the_end(self):
+        shown = text.TextBefore(["END"])
+        assert shown.add("one EN") == "one "
+        assert shown.rest() == "EN"
+
+    def test_without_stop_strings_everything_passes(self):
+        assert text.TextBefore(()).add("anything") == "anything"
+
+
 class TestStopStrings:
     def kept(self, tokenizer, said: str, strings: list[str]) -> str | None:
         """What is left of `said` where the rule, asked after each token as the engine does, ends it."""

@@ -134,6 +134,20 @@ def test_kept_nodes_are_the_best_by_value_depth_and_order_and_form_a_tree(case):
 
 
 @settings(max_examples=100, deadline=None)
+@given(grown(), st.sampled_from([(False, True), (True, False), (False, False)]))
+def test_the_ablations_keep_trees_too(case, kind):
+    pool, policy = case
+    by_value, rerank = kind
+    width = policy.shape.top_k
+    ablation = Dynamic("ablation", policy.shape, by_value, rerank)
+    if ablation.by_value or rerank:  # by confidence alone other nodes would have been expanded than in this pool
+        kept = ablation.keep(pool).tolist()
+        assert all(parent == ROOT or parent in kept for parent in pool.parent[kept].tolist())
+        if not rerank:
+            assert len(kept) == sum(min(width, int((pool.depth == d).sum())) for d in range(1, policy.shape.depth + 1))
+
+
+@settings(max_examples=100, deadline=None)
 @given(grown())
 def test_a_grown_pool_has_the_documented_size_and_order(case):
     pool, policy = case

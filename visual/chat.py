@@ -39,6 +39,7 @@ def component(value: str | None = None, language: str = "en", elem_id: str = "ch
         html_template="<div class='eagle-chat'></div>",
         js_on_load=f"{chat_script(language)}\n{mount}{RECEIVE}",
         apply_default_css=False,
+        padding=False,
         elem_id=elem_id,
     )
 
@@ -69,6 +70,7 @@ def chart(elem_id: str) -> gr.HTML:
         html_template="<div class='eagle-chart' style='height:300px'></div>",
         js_on_load=f"{chart_script()}\n{mount}{RECEIVE.replace('JSON.parse(props.value)', 'props.value')}",
         apply_default_css=False,
+        padding=False,
         elem_id=elem_id,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gradio as gr
 
 from eagle2.config import METHODS
@@ -11,11 +13,11 @@ from visual.labels import for_html
 from visual.strings import say
 
 RECORDINGS = (
+    "code",
     "pancakes",
     "counting",
     "ten-plus-two",
     "ten-plus-two-equals",
-    "code",
     "list",
     "story-at-temperature-1",
 )
@@ -34,8 +36,8 @@ class Parts:
         self.most = most
         self.language = language
         with gr.Row(elem_classes="es-top"):
-            gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title")
-            self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips")
+            gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
+            self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips", padding=False)
         with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
             self._settings()
         with gr.Row(equal_height=False, elem_classes="es-main"):
@@ -67,7 +69,7 @@ class Parts:
             self.step = gr.Button(self.say("chat.step"), elem_id="step", min_width=90)
             self.stop = gr.Button(self.say("chat.stop"), elem_id="stop", min_width=60, interactive=False)
             self.clear = gr.Button(self.say("chat.clear"), elem_id="clear", min_width=80)
-        self.status = gr.HTML(elem_id="status")
+        self.status = gr.HTML(elem_id="status", padding=False)
         self.recorded = gr.Dropdown(
             choices=[(self.say(f"recording.{name}"), name) for name in RECORDINGS],
             label=self.say("chat.recordings"),
@@ -78,9 +80,9 @@ class Parts:
 
     def _settings(self) -> None:
         t, most = self.say, self.most
-        default = Form()
-        gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>")
-        self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning")
+        default = replace(Form(), max_new_tokens=min(Form().max_new_tokens, most))
+        gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>", padding=False)
+        self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning", padding=False)
         self.method = gr.Dropdown(
             choices=[(t(f"method_name.{m}"), m) for m in METHODS],
             value=default.method,
@@ -100,11 +102,11 @@ class Parts:
                 elem_id=name.replace("_", "-"),
             )
 
-        gr.HTML(f"<h3>{for_html(t('form.tree'))}</h3>")
+        gr.HTML(f"<h3>{for_html(t('form.tree'))}</h3>", padding=False)
         self.top_k = slider("top_k", 1, MOST.top_k, 1)
         self.depth = slider("depth", 1, MOST.depth, 1)
         self.max_nodes = slider("max_nodes", 1, MOST.max_nodes, 1)
-        gr.HTML(f"<h3>{for_html(t('form.law'))}</h3>")
+        gr.HTML(f"<h3>{for_html(t('form.law'))}</h3>", padding=False)
         self.temperature = slider("temperature", 0, 2, 0.05)
         self.top_p = slider("top_p", 0.05, 1, 0.05)
         self.sample_top_k = gr.Number(
@@ -116,7 +118,7 @@ class Parts:
         )
         self.seed = gr.Number(default.seed, label=t("form.seed"), info=t("form.seed_info"), precision=0, elem_id="seed")
         self.max_new_tokens = gr.Slider(
-            1, most, min(default.max_new_tokens, most), step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
+            1, most, default.max_new_tokens, step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
         )
         self.system = gr.Textbox(
             label=t("form.system"), info=t("form.system_info"), lines=2, max_length=8000, elem_id="system"
@@ -131,7 +133,7 @@ class Parts:
         with gr.Tab(t("page.tab_rounds"), id="rounds"):
             self.player = player.component(language=self.language)
         with gr.Tab(t("page.tab_metrics"), id="metrics"):
-            self.table = gr.HTML(panels.metrics_table(None, language=self.language), elem_id="metrics")
+            self.table = gr.HTML(panels.metrics_table(None, language=self.language), elem_id="metrics", padding=False)
             self.compare = gr.Button(t("metrics.compare"), elem_id="compare")
             self.tokens_chart = chat.chart("chart-tokens")
             self.time_chart = chat.chart("chart-time")
@@ -142,7 +144,9 @@ class Parts:
                 self.save_html = gr.Button(t("trace.html"), elem_id="save-html")
                 self.link = gr.Button(t("trace.link"), elem_id="link")
             gr.HTML("<p id='link-shown' hidden><code></code></p>")
-            self.upload = gr.File(label=t("trace.load"), file_types=[".json", ".gz"], type="filepath", elem_id="upload")
+            self.upload = gr.File(
+                label=t("trace.load"), file_types=[".json", ".gz"], type="filepath", height=140, elem_id="upload"
+            )
             self.text, self.name, self.kind, self.query = (gr.Textbox(visible=False) for _ in range(4))
         with gr.Tab(t("page.tab_method"), id="method-tab"):
             gr.Markdown(

@@ -55,6 +55,7 @@ def component(value: str | None = None, language: str = "en", elem_id: str = "pl
         js_on_load=f"{script(language)}\n{GLUE}",
         head=f'<script src="/gradio_api/file={PLOTLY_JS}"></script>',
         apply_default_css=False,
+        padding=False,
         elem_id=elem_id,
         **options,
     )

@@ -157,7 +157,7 @@ def absorb(turn: Turn, made: Round, engine: object) -> None:
 class Visits:
     """Visitors by session, at most `limit`; the one seen longest ago is forgotten first. Safe across threads."""
 
-    def __init__(self, limit: int = 500) -> None:
+    def __init__(self, limit: int = 100) -> None:
         self._limit = limit
         self._visits: OrderedDict[str, Visit] = OrderedDict()
         self._lock = threading.Lock()

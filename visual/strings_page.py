@@ -24,7 +24,7 @@ PAGE_ENGLISH = {
     "chat.placeholder": "Ask something… (Enter sends)",
     "chat.generate": "Generate",
     "chat.go_on": "Go on",
-    "chat.step": "Step one round",
+    "chat.step": "Step",
     "chat.stop": "Stop",
     "chat.clear": "New chat",
     "chat.examples": "Try one",

@@ -44,7 +44,7 @@ def _bundle(language: str, *names: str) -> str:
 
 
 def page_style() -> str:
-    """The page's own stylesheet, for `launch(css=...)`: chat, chips, forms; both palettes on the page as a whole."""
+    """The page's own stylesheet: chat, chips, forms; both palettes on the page as a whole."""
     light, dark = theme.css_variables("light"), theme.css_variables("dark")
     fonts = f"--sans: {theme.SANS}; --mono: {theme.MONO};"
     looks = f":root {{ {fonts} {light} }} :root[data-theme=dark], body.dark {{ {dark} }}"

@@ -47,7 +47,7 @@ def engine(pair):
 
 @contextmanager
 def serving(*options: str, log: Path):
-    """`python app.py` in its own process; yields its address once it answers; the port comes from GRADIO_SERVER_PORT."""
+    """`python app.py` in its own process, its port from GRADIO_SERVER_PORT; yields its address once it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number = free.getsockname()[1]

@@ -6,8 +6,8 @@ import time
 import plotly.graph_objects as go
 import pytest
 from synthetic import HOSTILE_IDS, TOKENS, grown, plain_round, prefill_round, run
-from tiny import ROUND
-from tiny import TOKENS as TINY
+from tiny_round import ROUND
+from tiny_round import TOKENS as TINY
 
 from eagle2.trace import ROOT
 from visual import figures, message, theme

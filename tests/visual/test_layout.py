@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import HOSTILE_IDS, IDS, TOKENS, grown, plain_round, prefill_round
-from tiny import ROUND
-from tiny import TOKENS as TINY
+from tiny_round import ROUND
+from tiny_round import TOKENS as TINY
 
 from eagle2.trace import ROOT
 from visual.figures.tree import scene

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import TOKENS as SYNTHETIC
 from synthetic import grown, plain_round, prefill_round, run
-from tiny import ROUND, TOKENS
+from tiny_round import ROUND, TOKENS
 
 from eagle2.trace import ROOT, Check
 from visual.narration import Narrator, Part, number, plain, told_apart

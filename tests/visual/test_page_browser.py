@@ -90,7 +90,9 @@ def test_a_token_opens_its_round_also_of_an_earlier_turn(visitor):
     page.until("d => d.round === 1")
     assert page.ask("p.store.run") == runs[1]
     page.page.locator(".ec-answer").nth(0).locator("[data-round='2']").click()
-    page.page.wait_for_function("run => document.querySelector('#player .eagle-player').eaglePlayer.store.run === run", arg=runs[0])
+    page.page.wait_for_function(
+        "run => document.querySelector('#player .eagle-player').eaglePlayer.store.run === run", arg=runs[0]
+    )
     page.until("d => d.round === 2 && d.phase === 'accept'")
     assert page.page.locator("[data-round][aria-current=true]").count() == 1
 
@@ -118,7 +120,9 @@ def test_an_earlier_turn_stays_in_sight_while_a_later_one_streams(visitor):
     page.until("d => !d.live && d.round === 0")
     first = page.ask("p.store.run")
     words = len(page.answers()[1])
-    page.page.wait_for_function("n => document.querySelectorAll('.ec-answer')[1].textContent.length > n + 20", arg=words)
+    page.page.wait_for_function(
+        "n => document.querySelectorAll('.ec-answer')[1].textContent.length > n + 20", arg=words
+    )
     assert page.ask("p.store.run") == first
     page.page.click("#stop")
     page.status("Stopped")
@@ -149,7 +153,9 @@ def test_settings_changed_during_a_run_apply_to_the_next(visitor):
     page = visitor(slow(), drawn=False)
     page.until("d => d.live && d.rounds > 1")
     page.set(depth=2)
-    page.page.wait_for_function("() => document.querySelector('#meaning').innerText.includes('apply to the next prompt')")
+    page.page.wait_for_function(
+        "() => document.querySelector('#meaning').innerText.includes('apply to the next prompt')"
+    )
     page.page.click("#stop")
     page.status("Stopped")
     shape = trace_file.from_json(page.saved("#save")).settings.shape

@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import grown, plain_round, prefill_round, run
-from tiny import ROUND
+from tiny_round import ROUND
 
 from eagle2.trace import ROOT
 from eagle2.trace_rules import contradictions, faults
