@@ -13,7 +13,7 @@ from browser import App  # noqa: E402
 COLOURS = "() => [getComputedStyle(document.querySelector('.ec-log')).color, getComputedStyle(document.querySelector('.gradio-container')).backgroundColor]"
 SIZES = """() => [...document.querySelectorAll('#chart-tokens .eagle-chart, #chart-time .eagle-chart')]
   .map(div => [div.clientWidth, div.layout && div.layout.width])"""
-TYPE = """() => ['.ec-log', '.ec-user', '.es-chip', '.ec-legend', '.ep-narration', '.ep-outcome', '.ep-phase', '#status p',
+TYPE = """() => ['.ec-log', '.ec-user', '.es-chip', '.ec-legend', '.ep-narration', '.ep-outcome', '#status p',
   '#meaning p', '.ep-facts dd'].filter(name => document.querySelector(name))
   .map(name => [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)]).filter(pair => pair[1] < 18)"""
 LUMINANCE = """colour => { const [r, g, b] = colour.match(/\\d+(\\.\\d+)?/g).slice(0, 3).map(Number);
@@ -23,7 +23,9 @@ LUMINANCE = """colour => { const [r, g, b] = colour.match(/\\d+(\\.\\d+)?/g).sli
 def test_it_opens_in_the_colours_of_the_system(visitor):
     for scheme, darker in (("light", 0), ("dark", 1)):
         page = visitor(color_scheme=scheme)
-        page.page.wait_for_function(f"() => document.querySelector('#player .eagle-player').dataset.look === '{scheme}'")
+        page.page.wait_for_function(
+            f"() => document.querySelector('#player .eagle-player').dataset.look === '{scheme}'"
+        )
         ink, ground = (page.page.evaluate(f"([c]) => ({LUMINANCE})(c)", [c]) for c in page.page.evaluate(COLOURS))
         assert (ink > ground) == bool(darker)
 
@@ -53,11 +55,15 @@ def test_figures_drawn_later_in_a_hidden_tab_have_the_right_size(visitor):
     page = visitor()
     page.tab("Metrics")
     page.page.wait_for_selector("#chart-time .main-svg", state="visible")
-    page.page.wait_for_function(f"() => ({SIZES})().every(([space, drawn]) => drawn > 300 && Math.abs(space - drawn) <= 1)")
+    page.page.wait_for_function(
+        f"() => ({SIZES})().every(([space, drawn]) => drawn > 300 && Math.abs(space - drawn) <= 1)"
+    )
     page.tab("Rounds")
     page.page.set_viewport_size({"width": 1000, "height": 900})
     page.tab("Metrics")
-    page.page.wait_for_function(f"() => ({SIZES})().every(([space, drawn]) => drawn < 900 && Math.abs(space - drawn) <= 1)")
+    page.page.wait_for_function(
+        f"() => ({SIZES})().every(([space, drawn]) => drawn < 900 && Math.abs(space - drawn) <= 1)"
+    )
 
 
 def test_a_narrow_window_is_usable(visitor):
