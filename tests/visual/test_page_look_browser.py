@@ -10,12 +10,14 @@ pytestmark = pytest.mark.browser
 
 from browser import App  # noqa: E402
 
-COLOURS = "() => [getComputedStyle(document.querySelector('.ec-log')).color, getComputedStyle(document.querySelector('.gradio-container')).backgroundColor]"
+COLOURS = """() => ['.ec-log', '.gradio-container'].map(name => getComputedStyle(document.querySelector(name)))
+  .map((style, i) => i ? style.backgroundColor : style.color)"""
 SIZES = """() => [...document.querySelectorAll('#chart-tokens .eagle-chart, #chart-time .eagle-chart')]
   .map(div => [div.clientWidth, div.layout && div.layout.width])"""
 TYPE = """() => ['.ec-log', '.ec-user', '.es-chip', '.ec-legend', '.ep-narration', '.ep-outcome', '#status p',
   '#meaning p', '.ep-facts dd'].filter(name => document.querySelector(name))
-  .map(name => [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)]).filter(pair => pair[1] < 18)"""
+  .map(name => [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)])
+  .filter(([name, size]) => size < 18)"""
 LUMINANCE = """colour => { const [r, g, b] = colour.match(/\\d+(\\.\\d+)?/g).slice(0, 3).map(Number);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; }"""
 
@@ -133,7 +135,7 @@ def test_without_a_model_the_page_lives_and_says_why(browser, broken):
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
-    from conftest import serving
+    from serving import serving
 
     folder = tmp_path_factory.mktemp("empty")
     with serving("--target", str(folder), log=folder / "log") as address:
