@@ -8,8 +8,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from serving import serving
 from fixtures_edges import TRACE
+from serving import serving
 
 import app
 from eagle2 import trace_file
@@ -27,8 +27,24 @@ def test_without_options_it_is_the_default_pair_on_any_device():
 def test_options_reach_the_models_and_the_limits():
     _, studio = app.build(
         app.parse(
-            "--target t --head h --device cpu --dtype float32 --max-new-tokens-limit 64 --runs 2 --waiting 3 "
-            "--upload-mb 5".split()
+            [
+                "--target",
+                "t",
+                "--head",
+                "h",
+                "--device",
+                "cpu",
+                "--dtype",
+                "float32",
+                "--max-new-tokens-limit",
+                "64",
+                "--runs",
+                "2",
+                "--waiting",
+                "3",
+                "--upload-mb",
+                "5",
+            ]
         )
     )
     o = studio.options
@@ -37,7 +53,7 @@ def test_options_reach_the_models_and_the_limits():
 
 
 def test_the_queue_holds_what_runs_and_what_may_wait():
-    blocks, _ = app.build(app.parse("--runs 2 --waiting 3".split()))
+    blocks, _ = app.build(app.parse(["--runs", "2", "--waiting", "3"]))
     assert blocks._queue.max_size == 5
 
 
