@@ -35,8 +35,8 @@ class Common:
         pair = panels.pair_name(studio.engine().pair) if studio.state == "ready" else ""
         return self.say(f"status.{studio.state}", fault=studio.fault, pair=pair)
 
-    def tell(self, key: str, fault: bool = False, **values: object) -> str:
-        role = 'role="alert" class="es-fault"' if fault else 'role="status"'
+    def tell(self, key: str, alert: bool = False, /, **values: object) -> str:
+        role = 'role="alert" class="es-fault"' if alert else 'role="status"'
         return f"<p {role}>{for_html(self.say(key, **values))}</p>"
 
     def fault(self, error: Exception) -> dict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from urllib.parse import urlencode
 
 from visual.form import Form
@@ -36,10 +36,14 @@ def fits(prompt: str, system: str) -> bool:
     return max(len(prompt), len(system)) <= MOST_CHARACTERS
 
 
-def read(query: Mapping[str, str]) -> Link:
-    """The link of a page's query parameters; unknown ones are ignored, values are checked where they are used."""
+def read(query: Mapping[str, str], most_new_tokens: int = Form().max_new_tokens) -> Link:
+    """The link of a page's query parameters; unknown ones are ignored, values are checked where they are used.
+
+    most_new_tokens: what the page allows; a link that asks for no number gets no more.
+    """
     given = {name: str(value)[:MOST_CHARACTERS] for name, value in query.items()}
-    form = Form(**{f.name: given[f.name] for f in fields(Form) if f.name in given})
+    default = Form(max_new_tokens=min(Form().max_new_tokens, most_new_tokens))
+    form = replace(default, **{f.name: given[f.name] for f in fields(Form) if f.name in given})
     number = given.get("round", "0")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0
     return Link(given.get("recording", ""), given.get("prompt", ""), given.get("system", ""), form, place)

@@ -57,12 +57,15 @@ def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
         button.click(lambda text=text: text, None, p.prompt, **QUICK).then(run.generate, asked, shown, **MODEL)
     p.recorded.input(view.recording, p.recorded, shown, **QUICK)
     p.upload.upload(view.upload, p.upload, [*shown, p.upload], **QUICK)
-    p.player.need(view.need, None, p.player, **QUICK)
-    p.player.round_shown(view.shown, None, None, **QUICK)
-    p.log.open_run(view.open, None, [p.player, p.chips, p.table, p.tokens_chart, p.time_chart], **QUICK)
+    # Gradio by default forgets an event while the one before is being answered.
+    p.player.need(view.need, None, p.player, trigger_mode="multiple", **QUICK)
+    p.player.round_shown(view.shown, None, None, trigger_mode="always_last", **QUICK)
+    opened = [p.player, p.chips, p.table, p.tokens_chart, p.time_chart]
+    p.log.open_run(view.open, None, opened, trigger_mode="always_last", **QUICK)
     p.compare.click(run.compare, None, [p.status, p.chips, p.table], **MODEL)
-    for field in p.fields:
-        field.change(view.settings, p.fields, [p.meaning], trigger_mode="always_last", **QUICK)
+    # One event for all fields: of several at once the answer to the first could come last.
+    changes = [field.change for field in p.fields]
+    gr.on(changes, view.settings, p.fields, [p.meaning], trigger_mode="always_last", **QUICK)
     down = [p.text, p.name, p.kind]
     for button, handler in ((p.save, view.save), (p.save_html, view.save_html)):
         button.click(handler, None, [*down, p.status], **QUICK).then(None, down, None, js=DOWNLOAD)

@@ -27,7 +27,6 @@ PAGE_ENGLISH = {
     "chat.step": "Step",
     "chat.stop": "Stop",
     "chat.clear": "New chat",
-    "chat.examples": "Try one",
     "chat.recordings": "Recorded runs",
     "chat.recorded": "Recorded run: {name}",
     # recordings

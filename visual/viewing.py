@@ -54,7 +54,7 @@ class Viewing:
     def load(self, request: gr.Request) -> dict:
         """The first sight: a link's prompt and settings, else a recorded run that plays."""
         visit = self.common.visit(request)
-        asked = link.read(dict(request.query_params))
+        asked = link.read(dict(request.query_params), self.studio.options.max_new_tokens)
         if asked.prompt:
             typed = {self.parts.prompt: asked.prompt, self.parts.system: asked.system}
             try:

@@ -108,7 +108,12 @@ class App(Page):
             self.page.wait_for_selector("#meaning", state="visible")
 
     def tab(self, name: str) -> None:
-        self.page.get_by_role("tab", name=name).click()
+        """Open a tab; on a narrow page it may be behind the button "More tabs"."""
+        seen = self.page.get_by_role("tab", name=name)
+        if not seen.count():
+            self.page.click("#tabs .overflow-menu > button")
+            seen = self.page.locator("#tabs .overflow-dropdown button", has_text=name)
+        seen.click()
 
     def saved(self, button: str) -> str:
         """The text of the file that a button of the Trace tab downloads."""

@@ -25,7 +25,7 @@ def test_a_recorded_run_plays_on_load(visitor):
     page = visitor()
     assert page.state()["playing"]
     page.until("d => d.phase !== 'expand-1'")
-    assert "recipe for pancakes" in page.page.inner_text(".ec-user")
+    assert "adds two numbers" in page.page.inner_text(".ec-user")
     assert page.answers()[0].strip()
     assert not page.errors
 

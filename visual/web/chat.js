@@ -68,7 +68,9 @@ class Chat {
       title: say('chat.round_title', { round: index + 1 }) });
     for (const [text, origin] of pieces) {
       const ends = /^<\|[^|>]*\|>$|^<\/s>$|^<end_of_turn>$/.test(text);
-      span.append(el('span', { class: ends ? 'ec-token ec-end' : 'ec-token', 'data-origin': origin, text: ends ? say('chat.end') : text, title: ends ? text : '' }));
+      // A token without anything to see, such as half a character, still has a place to click.
+      const style = /^[^\P{C}\n\t]*$/u.test(text) ? 'padding: 0 3px' : null;
+      span.append(el('span', { class: ends ? 'ec-token ec-end' : 'ec-token', style, 'data-origin': origin, text: ends ? say('chat.end') : text, title: ends ? text : '' }));
     }
     const old = answer.querySelector(`[data-round="${index}"]`);
     if (old) { old.replaceWith(span); this.mark(this.shown); return; }
