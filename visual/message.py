@@ -6,8 +6,7 @@ between two rounds. Knows nothing of Gradio.
 A message is {"op", "run", "count", …}; `count` is how many rounds the run has so far, so every message shows a gap:
 
     reset   a new run begins: {"head"}; earlier rounds are dropped
-    append  {"rounds": [one or more], "live"}: more rounds of the run, which is shown from here on
-    aside   the same, but a player that shows another run goes on showing that
+    append  {"rounds": [one or more], "live"}: more rounds of the run; a run that the reader left is not shown again
     goto    {"round", "phase"}: show it
     end     no more rounds come
 """

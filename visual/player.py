@@ -74,19 +74,17 @@ def message_append(
     live: bool = True,
     language: str = "en",
     before: Sequence[Round] = (),
-    aside: bool = False,
 ) -> str:
     """One more round, or several. count: rounds so far, these included. live: whether more are expected. before: the
-    run's earlier rounds, or the last few of them: a character may have begun there. aside: another run is being looked
-    at, and stays; only the chat takes these.
+    run's earlier rounds, or the last few of them: a character may have begun there.
 
     A round of 510 drafted nodes takes some 40 ms to write. Where rounds come faster than a few a second, send only
     some: `count` tells the browser of the others, and it asks for them with `need` (`message_rounds` answers).
     """
     rounds = [rounds] if isinstance(rounds, Round) else list(rounds)
     count = rounds[-1].index + 1 if count is None else count
-    op = "aside" if aside else "append"
-    return message(op, run, count, rounds=_written([*before, *rounds], len(before), None, tokens, language), live=live)
+    written = _written([*before, *rounds], len(before), None, tokens, language)
+    return message("append", run, count, rounds=written, live=live)
 
 
 def message_end(run: str, count: int) -> str:
@@ -120,9 +118,8 @@ def message_rounds(
     if need.get("run") != run:
         raise ValueError(f"rounds of run {need.get('run')!r} were asked for; this is run {run!r}")
     start, stop = max(0, int(need["from"])), min(len(rounds), int(need["to"]) + 1)
-    # An answer may come when the reader has gone on to another run: it must not bring this one back.
     written = _written(rounds, start, min(stop, start + BATCH), tokens, language)
-    return message("aside", run, len(rounds), rounds=written)
+    return message("append", run, len(rounds), rounds=written)
 
 
 def _written(

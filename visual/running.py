@@ -122,7 +122,6 @@ class Running:
                         turn.tokens,
                         before=turn.rounds[:sent],
                         language=self.language,
-                        aside=visit.shown is not turn,
                     ),
                     **({self.parts.chips: panels.chips(turn, "", None, self.language)} if visit.shown is turn else {}),
                 }

@@ -103,9 +103,9 @@ class App(Page):
             box.press("Tab")
 
     def settings(self) -> None:
-        if not self.page.locator("#meaning").is_visible():
-            self.page.locator(".toggle-button").first.click()
-            self.page.wait_for_selector("#meaning", state="visible")
+        if not self.page.locator("#settings.open").count():
+            self.page.click("#settings .toggle-button")
+            self.page.wait_for_selector("#settings.open")
 
     def tab(self, name: str) -> None:
         """Open a tab; on a narrow page it may be behind the button "More tabs"."""

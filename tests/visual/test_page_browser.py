@@ -49,7 +49,7 @@ def test_enter_streams_an_answer_and_every_kept_node_is_drawn(visitor):
 
 
 def test_stop_then_step_adds_exactly_one_round_and_go_on_finishes(visitor):
-    page = visitor(slow(200), drawn=False)
+    page = visitor(slow(400), drawn=False)
     page.until("d => d.live && d.rounds > 1")
     page.page.click("#stop")
     page.status("Stopped after round")
@@ -63,7 +63,7 @@ def test_stop_then_step_adds_exactly_one_round_and_go_on_finishes(visitor):
     assert page.page.inner_text("#generate") == "Go on"
     page.page.click("#generate")
     page.done()
-    assert sum(len(r.committed) for r in trace_file.from_json(page.saved("#save")).rounds) == 200
+    assert sum(len(r.committed) for r in trace_file.from_json(page.saved("#save")).rounds) == 400
 
 
 def test_a_follow_up_starts_with_exactly_the_ids_of_the_turns_before(visitor):

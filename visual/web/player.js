@@ -138,7 +138,7 @@ class Player {
   get phase() { return this.round ? this.round.phases[this.cursor.phase] : null; }
 
   receive(message) {
-    const elsewhere = message.op === 'aside' && message.run !== this.store.run;
+    const elsewhere = this.store.elsewhere(message);
     const fresh = !elsewhere && this.store.receive(message);
     if (message.rounds) document.dispatchEvent(new CustomEvent('eagle:rounds', { detail: { run: message.run, rounds: message.rounds } }));
     if (elsewhere) return;

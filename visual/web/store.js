@@ -2,7 +2,7 @@
 // Gradio may drop a value that another follows quickly: every message tells how many rounds there are, so a gap shows.
 
 class Store {
-  constructor() { this.clear(null); }
+  constructor() { this.left = new Set(); this.clear(null); }
 
   clear(run) {
     this.run = run;
@@ -12,10 +12,18 @@ class Store {
     this.asked = {};
   }
 
+  // Whether a message is about a run that the reader left for another: rounds that were on their way then, or that
+  // still come while an earlier run is looked at. Only a reset brings such a run back.
+  elsewhere(message) { return message.op !== 'reset' && message.run !== this.run && this.left.has(message.run); }
+
   // Returns whether a new run began.
   receive(message) {
     const fresh = message.op === 'reset' || message.run !== this.run;
-    if (fresh) this.clear(message.run);
+    if (fresh) {
+      if (this.run !== null) this.left.add(this.run);
+      this.left.delete(message.run);
+      this.clear(message.run);
+    }
     for (const round of message.rounds || []) this.rounds[round.index] = round;
     this.count = Math.max(this.count, message.count || 0, this.rounds.length);
     if (message.live !== undefined) this.live = message.live;
