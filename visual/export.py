@@ -66,7 +66,7 @@ def html(trace: Trace, language: str = "en", play: bool = True) -> str:
         "count": len(trace.rounds),
         "serial": serial(),
         "live": False,
-        "rounds": [round_message(r, trace.tokens, language) for r in trace.rounds],
+        "rounds": [round_message(r, trace.tokens, language, everything=True) for r in trace.rounds],
         "show": {"round": 0, "phase": "first", "play": play},
     }
     run = {

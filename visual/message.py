@@ -170,8 +170,10 @@ def heading(round: Round, language: str) -> dict:
     return {"outcome": outcome, "facts": facts, "finish": finish}
 
 
-def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en") -> dict:
-    """One round as the browser holds it. `text` is the round's running text in pieces, one per committed id."""
+def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en", everything: bool = False) -> dict:
+    """One round as the browser holds it. everything: with the layout of all drafted nodes, half of what writing costs;
+    where it is left out, `more` tells that there is one to ask for.
+    """
     steps = phases(round)
     narrator = Narrator(tokens, language)
     normal = scene(round, tokens)
@@ -223,6 +225,7 @@ def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en
         "mask": None,
         "values": None,
         "all": None,
+        "more": False,
     }
     if recorded:
         message["mask"] = {
@@ -234,7 +237,8 @@ def round_message(round: Round, tokens: Mapping[int, bytes], language: str = "en
             "floor": FLOOR,
             "shown": shown(round.drafted, round.kept),
         }
-        if any(slot is None for slot in round.slot):
+        message["more"] = any(slot is None for slot in round.slot)
+        if everything and message["more"]:
             message["all"] = scene_message(round, scene(round, tokens, everything=True))
     return message
 

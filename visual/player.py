@@ -114,17 +114,28 @@ def message_rounds(
     need: Mapping[str, Any],
     language: str = "en",
 ) -> str:
-    """The answer to a `need` event: some of the rounds it names. Raises ValueError for another run's."""
+    """The answer to a `need` event: some of the rounds it names, with all their nodes where it says "all".
+
+    Raises ValueError for another run's.
+    """
     if need.get("run") != run:
         raise ValueError(f"rounds of run {need.get('run')!r} were asked for; this is run {run!r}")
     start, stop = max(0, int(need["from"])), min(len(rounds), int(need["to"]) + 1)
-    written = _written(rounds, start, min(stop, start + BATCH), tokens, language)
+    written = _written(rounds, start, min(stop, start + BATCH), tokens, language, everything=bool(need.get("all")))
     return message("append", run, len(rounds), rounds=written)
 
 
 def _written(
-    rounds: Sequence[Round], start: int, stop: int | None, tokens: Mapping[int, bytes], language: str
+    rounds: Sequence[Round],
+    start: int,
+    stop: int | None,
+    tokens: Mapping[int, bytes],
+    language: str,
+    everything: bool = False,
 ) -> list[dict]:
     """Messages of `rounds[start:stop]`, each with its piece of the running text."""
     places = range(*slice(start, stop).indices(len(rounds)))
-    return [{**round_message(rounds[i], tokens, language), "pieces": round_pieces(rounds, i, tokens)} for i in places]
+    return [
+        {**round_message(rounds[i], tokens, language, everything), "pieces": round_pieces(rounds, i, tokens)}
+        for i in places
+    ]

@@ -38,7 +38,7 @@ def through_the_page(browser: object) -> float:
     """Seconds from Enter to the end of the run, in a fresh tab that draws every round."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"http://127.0.0.1:{PORT}/?round=1")
-    page.wait_for_selector("#status >> text=is ready", timeout=120_000)
+    page.wait_for_selector(".ep-title >> text=/^Round/", timeout=60_000)
     page.keyboard.press("End")
     page.fill("#prompt textarea", PROMPT)
     page.wait_for_timeout(1500)

@@ -4,6 +4,7 @@
 const SPEEDS = [0.5, 1, 2, 4];
 const BEAT_MS = 1500;
 const DRAW_MS = 120;
+const DRAW_SHARE = 9;  // pauses are this many times as long as drawing took
 
 class Player {
   constructor(root, emit) {
@@ -155,11 +156,21 @@ class Player {
     this.showSoon();
   }
 
-  // Rounds may come faster than a page can draw: at most some eight pictures a second.
+  // Rounds may come faster than a page can draw: at most some eight pictures a second, and fewer where drawing is slow,
+  // since the engine may need the same processor. A reader's own steps are drawn at once.
   showSoon() {
     if (this.soon) return;
-    const wait = Math.max(0, DRAW_MS - (performance.now() - (this.drawnAt ?? -Infinity)));
-    this.soon = setTimeout(() => { this.soon = null; this.drawnAt = performance.now(); this.show(); }, wait);
+    const wait = Math.max(0, (this.pause ?? 0) - (performance.now() - (this.drawnAt ?? -Infinity)));
+    this.soon = setTimeout(() => {
+      const start = performance.now();
+      this.soon = null;
+      this.show();
+      // The frame after the next comes when this one has been laid out and painted.
+      requestAnimationFrame(() => requestAnimationFrame(() => {
+        this.drawnAt = performance.now();
+        this.pause = this.store.live ? Math.max(DRAW_MS, DRAW_SHARE * (this.drawnAt - start)) : DRAW_MS;
+      }));
+    }, wait);
   }
 
   ask() {
@@ -243,6 +254,10 @@ class Player {
     p.outcome.textContent = round.heading.outcome;
     p.outcome.dataset.none = round.accepted === 0;
     p.facts.textContent = [round.heading.facts, round.heading.finish].filter(Boolean).join(' · ');
+    if (this.view.all && round.more && !round.all && !round.asked) {
+      round.asked = true;
+      this.emit('need', { run: store.run, from: cursor.round, to: cursor.round, all: true });
+    }
     p.legend.replaceChildren(...legend(round, phase, this.view.all && round.all));
     if (!round.recorded && round.drafted) p.legend.append(el('span', { class: 'ep-key', text: say('empty.unrecorded', { drafted: round.drafted }) }));
     p.narration.replaceChildren(...narration(phase.say));

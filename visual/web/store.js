@@ -24,7 +24,11 @@ class Store {
       this.left.delete(message.run);
       this.clear(message.run);
     }
-    for (const round of message.rounds || []) this.rounds[round.index] = round;
+    for (const round of message.rounds || []) {
+      const held = this.rounds[round.index];
+      if (held && round.all) held.all = round.all;  // what was asked for on top of a round that is being looked at
+      else if (!held) this.rounds[round.index] = round;
+    }
     this.count = Math.max(this.count, message.count || 0, this.rounds.length);
     if (message.live !== undefined) this.live = message.live;
     return fresh;
