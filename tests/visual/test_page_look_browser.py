@@ -9,6 +9,9 @@ import pytest
 pytestmark = pytest.mark.browser
 
 from browser import App  # noqa: E402
+from synthetic import run  # noqa: E402
+
+from eagle2 import trace_file  # noqa: E402
 
 COLOURS = """() => ['.ec-log', '.gradio-container'].map(name => getComputedStyle(document.querySelector(name)))
   .map((style, i) => i ? style.backgroundColor : style.color)"""
@@ -18,6 +21,7 @@ TYPE = """() => ['.ec-log', '.ec-user', '.es-chip', '.ec-legend', '.ep-narration
   '#meaning p', '.ep-facts dd'].filter(name => document.querySelector(name))
   .map(name => [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)])
   .filter(([name, size]) => size < 18)"""
+STATUS = "() => document.querySelector('#status').innerText.trim()"
 LUMINANCE = """colour => { const [r, g, b] = colour.match(/\\d+(\\.\\d+)?/g).slice(0, 3).map(Number);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; }"""
 
@@ -115,17 +119,18 @@ def test_rounds_in_the_chat_are_reached_by_keys(visitor):
     assert page.page.evaluate("() => document.activeElement.dataset.round") == str(at + 1)
 
 
-def test_without_a_model_the_page_lives_and_says_why(browser, broken):
+def test_without_a_model_the_page_plays_the_given_file_and_says_why(browser, broken):
     context = browser.new_context()
     page = App(context.new_page(), broken).visit()
     assert page.state()["playing"]
+    assert page.page.inner_text(".ec-note") == "Recorded run: mine.json"
     page.status("No model:")
     assert "holds no config.json" in page.page.inner_text("#status")
     page.write("hello")
     page.page.press("#prompt textarea", "Enter")
+    page.page.wait_for_function(f"() => ({STATUS})().startsWith('/')")  # the folder, now without "No model: "
     page.page.wait_for_function("() => !document.querySelector('#generate').disabled")
     assert page.page.input_value("#prompt textarea") == "hello"
-    page.press("Tab")
     assert not page.errors
     context.close()
     context = browser.new_context()
@@ -139,5 +144,6 @@ def broken(tmp_path_factory):
     from serving import serving
 
     folder = tmp_path_factory.mktemp("empty")
-    with serving("--target", str(folder), log=folder / "log") as address:
+    trace_file.save(run(3), folder / "mine.json")
+    with serving("--target", str(folder), "--trace", str(folder / "mine.json"), log=folder / "log") as address:
         yield address
