@@ -78,7 +78,7 @@ def test_a_round_that_fails_can_be_tried_again(visit, engine, monkeypatch):
     turn = visit.begin(engine, "one", "", SETTINGS)
     advance(turn, engine)
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "_verify", lambda *_: (_ for _ in ()).throw(MemoryError("no room")))
+        patched.setattr(engine.target, "verify", lambda *_: (_ for _ in ()).throw(MemoryError("no room")))
         with pytest.raises(MemoryError, match="no room"):
             advance(turn, engine)
     finish(turn, engine)
