@@ -68,7 +68,7 @@ class Running:
         if visit.busy:
             yield {self.parts.status: self.common.tell("status.busy", True)}
             return
-        visit.busy, visit.halt = True, False
+        visit.busy, visit.halt, visit.quiet = True, False, True
         try:
             yield {
                 self.parts.status: self.common.tell(

@@ -106,12 +106,14 @@ class Viewing:
         visit = self.common.visit(request)
         if visit.busy:
             return {self.parts.status: self.common.tell("status.busy", True)}
+        visit.quiet = True
         return self._load(visit, name, recording(name)) if name in RECORDINGS else {}
 
     def upload(self, path: str | None, request: gr.Request) -> dict:
         visit = self.common.visit(request)
         if visit.busy:
             return {self.parts.status: self.common.tell("status.busy", True), self.parts.upload: None}
+        visit.quiet = True
         try:
             trace = trace_file.load(path, self.studio.options.upload_mb * 2**20)
             if not trace.rounds:
