@@ -13,12 +13,12 @@ sys.path.insert(0, str(ROOT))
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium; each test opens its own context."""
-    sync_api = pytest.importorskip("playwright.sync_api")
     from browser import CHROMIUM, FLAGS
+    from playwright.sync_api import sync_playwright
 
     if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
-    with sync_api.sync_playwright() as p:
+        pytest.fail("no Chromium was found; put one on the path, or name it in CHROMIUM")
+    with sync_playwright() as p:
         opened = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
         opened.close()

@@ -11,18 +11,16 @@ import time
 from dataclasses import replace
 from urllib.parse import urlparse
 
+import gradio as gr
 import pytest
+from browser import Page
+from synthetic import HOSTILE_IDS, TOKENS, grown, plain_round, prefill_round, run
+
+from visual import export, player
+from visual.labels import token_label
+from visual.theme import CELL_CODES
 
 pytestmark = pytest.mark.browser
-pytest.importorskip("playwright.sync_api")
-gr = pytest.importorskip("gradio")
-
-from browser import Page  # noqa: E402
-from synthetic import HOSTILE_IDS, TOKENS, grown, plain_round, prefill_round, run  # noqa: E402
-
-from visual import export, player  # noqa: E402
-from visual.labels import token_label  # noqa: E402
-from visual.theme import CELL_CODES  # noqa: E402
 
 RECORDED = run(5)
 SMALL = run(12, seed=30, top_k=4, depth=3, max_nodes=8)
