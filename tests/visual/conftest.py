@@ -10,6 +10,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(ROOT))
 
 
+def pytest_collection_modifyitems(items):
+    """Browser tests belong to the slow part, which `-m "not model"` leaves out."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.model)
+
+
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium; each test opens its own context."""
