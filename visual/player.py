@@ -42,7 +42,7 @@ function take() {
 take();
 watch('value', take);
 """
-BATCH = 8
+BATCH = 12
 """Rounds sent in answer to one `need`; the browser asks again for what is still missing."""
 
 

@@ -12,8 +12,8 @@ from visual.common import Common
 from visual.form import Form
 from visual.session import Turn, Visit
 
-SEND_EVERY_S = 0.12
-"""At most some eight messages a second; rounds that come faster travel together."""
+SEND_EVERY_S, ELSEWHERE_S = 0.12, 1.0
+"""At most some eight messages a second, one where the reader looks at another run; quicker rounds travel together."""
 
 
 class Running:
@@ -114,7 +114,8 @@ class Running:
         begun, sent, last = len(turn.rounds), len(turn.rounds), 0.0
         for _ in self.studio.rounds(turn):
             done = visit.halt or (limit is not None and len(turn.rounds) - begun >= limit)
-            if done or not turn.open or time.monotonic() - last >= SEND_EVERY_S:
+            pause = SEND_EVERY_S if visit.shown is turn else ELSEWHERE_S
+            if done or not turn.open or time.monotonic() - last >= pause:
                 yield {
                     self.parts.player: player.message_append(
                         turn.run,

@@ -83,7 +83,15 @@ class Chat {
   open(span) {
     const run = span.closest('[data-run]').dataset.run, round = Number(span.dataset.round);
     if (this.shown && this.shown.run === run) document.dispatchEvent(new CustomEvent('eagle:goto', { detail: { run, round, phase: 'last' } }));
-    else this.emit('open_run', { run, round });
+    else this.fetch(run, round, 5);
+  }
+
+  // The answer is a message to the player, which Gradio drops if a round of the live run follows quickly: ask again.
+  fetch(run, round, tries) {
+    clearTimeout(this.fetching);
+    if (!tries || (this.shown && this.shown.run === run)) return;
+    this.emit('open_run', { run, round });
+    this.fetching = setTimeout(() => this.fetch(run, round, tries - 1), 1500);
   }
 
   mark(shown) {

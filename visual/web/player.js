@@ -4,7 +4,8 @@
 const SPEEDS = [0.5, 1, 2, 4];
 const BEAT_MS = 1500;
 const DRAW_MS = 120;
-const DRAW_SHARE = 9;  // pauses are this many times as long as drawing took
+const DRAW_SHARE = 9;  // pauses are this many times as long as drawing took,
+const MOST_MS = 1500;  // but no longer than this
 
 class Player {
   constructor(root, emit) {
@@ -153,13 +154,15 @@ class Player {
       this.toEnd();
     }
     this.ask();
+    if (fresh || message.show) this.pause = 0;  // another run or place was asked for: no waiting
     this.showSoon();
   }
 
   // Rounds may come faster than a page can draw: at most some eight pictures a second, and fewer where drawing is slow,
   // since the engine may need the same processor. A reader's own steps are drawn at once.
   showSoon() {
-    if (this.soon) return;
+    if (this.soon && this.pause) return;
+    clearTimeout(this.soon);
     const wait = Math.max(0, (this.pause ?? 0) - (performance.now() - (this.drawnAt ?? -Infinity)));
     this.soon = setTimeout(() => {
       const start = performance.now();
@@ -168,7 +171,7 @@ class Player {
       // The frame after the next comes when this one has been laid out and painted.
       requestAnimationFrame(() => requestAnimationFrame(() => {
         this.drawnAt = performance.now();
-        this.pause = this.store.live ? Math.max(DRAW_MS, DRAW_SHARE * (this.drawnAt - start)) : DRAW_MS;
+        this.pause = this.store.live ? Math.min(MOST_MS, Math.max(DRAW_MS, DRAW_SHARE * (this.drawnAt - start))) : DRAW_MS;
       }));
     }, wait);
   }
