@@ -149,7 +149,10 @@ class Running:
         """Speed and losslessness of the run that is shown against plain decoding, measured here and now."""
         visit = self.common.visit(request)
         turn = visit.shown
-        if turn is None or turn.name is not None or not turn.rounds or visit.busy:
+        if visit.busy:
+            yield {self.parts.status: self.common.tell("status.busy", True)}
+            return
+        if turn is None or turn.name is not None or not turn.rounds:
             yield {self.parts.status: self.common.tell("metrics.compare_none", True)}
             return
         yield {self.parts.status: self.common.tell("metrics.comparing")}
