@@ -55,7 +55,7 @@ def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
     p.clear.click(run.clear, None, shown, **QUICK)
     for button, text in zip(p.examples, PROMPTS, strict=True):
         button.click(lambda text=text: text, None, p.prompt, **QUICK).then(run.generate, asked, shown, **MODEL)
-    p.recorded.input(view.recording, p.recorded, shown, **QUICK)
+    p.recorded.input(view.recording, p.recorded, shown, **{**QUICK, "trigger_mode": "once", "concurrency_limit": 1})
     p.upload.upload(view.upload, p.upload, [*shown, p.upload], **QUICK)
     # Gradio by default forgets an event while the one before is being answered.
     p.player.need(view.need, None, p.player, trigger_mode="multiple", **QUICK)

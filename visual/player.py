@@ -42,7 +42,7 @@ function take() {
 take();
 watch('value', take);
 """
-BATCH = 12
+BATCH = 8
 """Rounds sent in answer to one `need`; the browser asks again for what is still missing."""
 
 

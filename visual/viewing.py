@@ -107,7 +107,9 @@ class Viewing:
         if visit.busy:
             return {self.parts.status: self.common.tell("status.busy", True)}
         visit.quiet = True
-        return self._load(visit, name, recording(name)) if name in RECORDINGS else {}
+        if name not in RECORDINGS or (visit.shown is not None and visit.shown.recording == name):
+            return {self.parts.status: gr.skip()}  # Gradio tells of one choice twice at times
+        return self._load(visit, name, recording(name))
 
     def upload(self, path: str | None, request: gr.Request) -> dict:
         visit = self.common.visit(request)

@@ -21,6 +21,8 @@ class Chat {
   }
 
   receive(message) {
+    if (message.serial < (this.serial ?? 0)) return;
+    this.serial = message.serial;
     this.turns = message.turns;
     const known = new Set(this.turns.map(turn => turn.run));
     for (const run of Object.keys(this.pieces)) if (!known.has(run)) delete this.pieces[run];

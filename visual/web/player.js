@@ -140,6 +140,11 @@ class Player {
   get phase() { return this.round ? this.round.phases[this.cursor.phase] : null; }
 
   receive(message) {
+    // Two handlers' answers can arrive in the other order: an older run must not replace a newer one.
+    if (message.op === 'reset') {
+      if (message.serial < (this.resetAt ?? 0)) return;
+      this.resetAt = message.serial;
+    }
     const elsewhere = this.store.elsewhere(message);
     const fresh = !elsewhere && this.store.receive(message);
     if (message.rounds) document.dispatchEvent(new CustomEvent('eagle:rounds', { detail: { run: message.run, rounds: message.rounds } }));
@@ -180,7 +185,7 @@ class Player {
     const gap = this.store.missing(performance.now());
     if (gap) this.emit('need', gap);
     clearTimeout(this.asking);
-    if (this.store.rounds.length < this.store.count || this.store.rounds.includes(undefined)) this.asking = setTimeout(() => this.ask(), 1600);
+    if (this.store.rounds.length < this.store.count || this.store.rounds.includes(undefined)) this.asking = setTimeout(() => this.ask(), 4100);
   }
 
   toEnd() { this.cursor.goto(this.store.count - 1, 'last'); }

@@ -41,7 +41,7 @@ class Store {
       let to = from;
       while (to + 1 < this.count && !this.rounds[to + 1]) to++;
       const key = `${from}-${to}`;
-      if (now - (this.asked[key] ?? -Infinity) < 1500) return null;
+      if (now - (this.asked[key] ?? -Infinity) < 4000) return null;
       this.asked[key] = now;
       return { run: this.run, from, to };
     }
