@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eagle2 import metrics, trace_file
 from eagle2.config import METHODS, Sampling, TreeShape, check_integer
-from eagle2.trace import Round, Settings
+from eagle2.trace import Pair, Round, Settings
 from eagle2.training.settings import add_options as add_data_options
 
 
@@ -117,6 +117,7 @@ def generate(options: argparse.Namespace) -> None:
     engine = eagle2.load(options.target, options.head, options.device, options.dtype)
     if engine.tokenizer is None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
+    note_vocabulary(engine.pair, options.method)
     note_unused(options.method, tree, settings.sampling, law)
     note_clamped(engine.policy(settings.policy, settings.shape), settings.shape, tree)
     messages = [{"role": "user", "content": options.prompt}]
@@ -159,6 +160,13 @@ def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Itera
     spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
     telling = [name for name in law if getattr(sampling, name) != getattr(Sampling(), name)]
     _note([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
+
+
+def note_vocabulary(pair: Pair, method: str) -> None:
+    """Say on stderr that confidences are shares of a part of the vocabulary, where they are."""
+    if pair.draft_vocabulary is not None and method != "plain":
+        told = f"a draft vocabulary of {pair.draft_vocabulary:,} of {pair.vocabulary:,} tokens"
+        print(f"note: confidences are shares of {told}, so values run high", file=sys.stderr)
 
 
 def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -> None:

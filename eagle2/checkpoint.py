@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from eagle2 import vocabulary
 from eagle2.head import EagleHead, HeadConfig
 
 HEAD_FILES = ("config.json", "*.safetensors", "*.bin", "*.index.json")
@@ -74,6 +75,9 @@ def load_head(folder: Path, hidden_size: int, vocab_size: int, dtype: torch.dtyp
             f"the head in {folder} brings embeddings of {config.vocab_size} tokens, the target has {vocab_size}: "
             "they are no pair"
         )
+    t2d = tensors.pop("t2d", None)  # says nothing that d2t does not
+    if wrong := vocabulary.fault(tensors.get("d2t"), t2d, raw.get("draft_vocab_size"), vocab_size):
+        raise ValueError(f"the draft vocabulary of the head in {folder} is not usable: {wrong}")
     try:
         with torch.random.fork_rng(devices=[]):  # first weights are drawn only to be overwritten
             head = EagleHead(config)
@@ -146,7 +150,7 @@ def _read_file(path: Path) -> dict[str, Tensor]:
 
 def refuse_other_kinds(folder: Path, names: Collection[str]) -> None:
     """Raise ValueError where the tensors' names are those of something else than an EAGLE-1/2 head."""
-    if {"d2t", "t2d"} & set(names) or any(name.startswith("midlayer.") for name in names):
+    if any(name.startswith("midlayer.") for name in names):
         raise ValueError(EAGLE_3.format(folder))
     if "fc.weight" not in names:
         whole = any(name.startswith(("model.", "lm_head.", "transformer.")) for name in names)
@@ -187,6 +191,7 @@ def head_config(folder: Path, raw: dict, tensors: dict[str, Tensor]) -> HeadConf
         fc_bias="fc.bias" in tensors,
         qkv_bias="layers.0.self_attn.q_proj.bias" in tensors,
         own_embeddings=own is not None,
+        draft_vocab_size=tensors["d2t"].numel() if "d2t" in tensors else None,
     )
 
 
@@ -213,7 +218,7 @@ def refuse_misfits(folder: Path, found: dict[str, Tensor], expected: dict[str, t
     faults += [
         f"{name} is {str(tensor.dtype).removeprefix('torch.')}, not floating point"
         for name, tensor in found.items()
-        if name in expected and not tensor.is_floating_point()
+        if name in expected and name != "d2t" and not tensor.is_floating_point()
     ]
     if faults:
         raise ValueError(f"the head in {folder} does not load: {'; '.join(faults)}")

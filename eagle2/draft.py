@@ -41,10 +41,13 @@ Expand = Callable[[Pool, Tensor, Tensor], Tensor]
 """(pool, nodes [r] to feed, rows [r] of their parents among those fed before) -> log-probabilities float32 [r, V]."""
 
 
-def grow_tree(policy: Policy, depth: int, root_log_probs: Tensor, expand: Expand) -> Pool:
+def grow_tree(
+    policy: Policy, depth: int, root_log_probs: Tensor, expand: Expand, draft_ids: Tensor | None = None
+) -> Pool:
     """The expansion phase (paper, section 4.1): level by level, the policy's choice of nodes is fed and gets children.
 
-    root_log_probs: the draft's distribution after the root, float32 [1, V].
+    root_log_probs: the draft's distribution after the root, float32 [1, V]. draft_ids: the target's ids of the columns
+    of all distributions, int64 [V] ascending, where the drafter has a vocabulary of its own.
     """
     device = root_log_probs.device
     pool = Pool.empty(device)
@@ -53,6 +56,8 @@ def grow_tree(policy: Policy, depth: int, root_log_probs: Tensor, expand: Expand
     for level in range(1, depth + 1):
         width = policy.width(level)
         tokens, log_confidence = top_children(log_probs, width)
+        if draft_ids is not None:
+            tokens = draft_ids[tokens]
         place = policy.children(level)  # which of the r x width children enter the pool
         place = torch.arange(tokens.numel(), device=device) if place is None else place.to(device)
         pool = pool.grow(nodes[place // width], tokens.flatten()[place], log_confidence.flatten()[place])
@@ -63,12 +68,20 @@ def grow_tree(policy: Policy, depth: int, root_log_probs: Tensor, expand: Expand
 
 
 class EagleDrafter:
-    """The EAGLE head with its target's embeddings and LM head."""
+    """The EAGLE head with its target's embeddings and LM head.
+
+    draft_ids: the target's ids of the tokens it can propose, int64 [D] ascending, None for all. Of the LM head only
+    their rows are computed, so confidences are shares of these tokens alone.
+    """
 
     def __init__(self, target: Target, head: EagleHead) -> None:
         self.target = target
         self.head = head.eval()
-        self.vocabulary = target.vocab_size
+        self.draft_ids = head.draft_ids
+        self.lm_head = target.lm_head if self.draft_ids is None else target.lm_head_over(self.draft_ids)
+        self.vocabulary = target.vocab_size if self.draft_ids is None else len(self.draft_ids)
+        if target.device.type == "mps" and self.draft_ids is not None:
+            self.draft_ids = self.draft_ids.cpu()  # where `log_probs` are
 
     def begin(self) -> EagleDraft:
         return EagleDraft(self)
@@ -79,11 +92,11 @@ class EagleDrafter:
         return embed(tokens).to(self.head.fc.weight.device)
 
     def log_probs(self, features: Tensor) -> Tensor:
-        """The draft's distribution float32 [T, V] after features [T, hidden]: always at temperature 1.
+        """The draft's distribution float32 [T, D] after features [T, hidden]: always at temperature 1.
 
         On MPS it comes back to the CPU, whose sorts are stable and whose integers have 64 bits; so does the pool.
         """
-        log_probs = self.target.lm_head(features).float().log_softmax(dim=-1)
+        log_probs = self.lm_head(features).float().log_softmax(dim=-1)
         return log_probs.cpu() if log_probs.device.type == "mps" else log_probs
 
 
@@ -125,6 +138,6 @@ class EagleDraft:
             features = self._drafter.head(embeddings, features[rows], positions, self.cache, visible)
             return self._drafter.log_probs(features)
 
-        pool = grow_tree(policy, depth, self._drafter.log_probs(features), expand)
+        pool = grow_tree(policy, depth, self._drafter.log_probs(features), expand, self._drafter.draft_ids)
         self.cache.truncate(committed)
         return pool

@@ -1,7 +1,8 @@
 """The EAGLE head (EAGLE paper, section 4.1): fc over [embedding, feature], then one decoder layer -> next feature.
 
 Module names are those of the public checkpoints, so a state dict loads strictly. It has no embeddings (unless a
-checkpoint brings some), no LM head and no final norm: the target's serve. The decoder layer has no input norm.
+checkpoint brings some), no LM head and no final norm: the target's serve. The decoder layer has no input norm. A head
+may propose only a part of the target's tokens, its draft vocabulary.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from eagle2.cache import KeyValueRows
+from eagle2.vocabulary import target_ids
 
 
 @dataclass(frozen=True)
 class HeadConfig:
     """Sizes of an EAGLE-1/2 head. rope: transformers' rope parameters (rope_type, rope_theta, ...).
 
-    fc_bias, qkv_bias, own_embeddings: whether the checkpoint holds those tensors.
+    fc_bias, qkv_bias, own_embeddings: whether the checkpoint holds those tensors. draft_vocab_size: how many tokens it
+    can propose, named by its tensor d2t (see `vocabulary`); None: all of the target's.
     """
 
     hidden_size: int
@@ -36,6 +39,7 @@ class HeadConfig:
     fc_bias: bool = True
     qkv_bias: bool = False
     own_embeddings: bool = False
+    draft_vocab_size: int | None = None
 
 
 class EagleHead(nn.Module):
@@ -48,7 +52,14 @@ class EagleHead(nn.Module):
         self.layers = nn.ModuleList([DecoderLayer(config)])
         if config.own_embeddings:
             self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        if config.draft_vocab_size is not None:
+            self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.int64))
         self.rotary = LlamaRotaryEmbedding(_rope_config(config))  # buffers only, none of them saved
+
+    @property
+    def draft_ids(self) -> Tensor | None:
+        """The target's ids of the tokens it can propose, int64 [D] ascending; None: all."""
+        return None if self.config.draft_vocab_size is None else target_ids(self.d2t)
 
     def forward(
         self, embeddings: Tensor, features: Tensor, positions: Tensor, cache: KeyValueRows, visible: Tensor

@@ -55,6 +55,8 @@ def load(
         head_revision=head_revision,
         device=SPREAD if hasattr(model, "hf_device_map") else place,
         dtype=str(weights).removeprefix("torch."),
+        vocabulary=verifier.vocab_size,
+        draft_vocabulary=drafter.vocabulary if drafter and drafter.vocabulary < verifier.vocab_size else None,
     )
     return Engine(verifier, drafter, load_tokenizer(source), pair)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from accelerate.utils import align_module_device
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
@@ -66,6 +67,27 @@ class Target:
     def lm_head(self, features: Tensor) -> Tensor:
         """Logits [..., V] of features [..., hidden]; what some families do to logits afterwards is left out."""
         return self.model.get_output_embeddings()(features).to(self.device)
+
+    def lm_head_over(self, tokens: Tensor) -> nn.Linear:
+        """The LM head of `tokens` int64 [D] alone: a copy of their rows, features [..., hidden] -> logits [..., D].
+
+        Raises ValueError where the model's LM head has no plain rows to take.
+        """
+        full = self.model.get_output_embeddings()
+        with torch.no_grad(), align_module_device(full):  # of a spread model its weights may lie elsewhere
+            weight, bias = full.weight, getattr(full, "bias", None)
+            if not weight.is_floating_point() or weight.shape[1:] != (self.hidden_size,):
+                raise ValueError(
+                    f"the LM head of {self.config.model_type} is stored as {str(weight.dtype).removeprefix('torch.')} "
+                    f"{tuple(weight.shape)}, so the rows of a draft vocabulary cannot be taken from it; "
+                    "load the target unquantised, or use a head without d2t"
+                )
+            part = nn.Linear(self.hidden_size, len(tokens), bias=bias is not None, device="meta")
+            chosen = tokens.to(weight.device)
+            part.weight = nn.Parameter(weight[chosen].to(self.device), requires_grad=False)
+            if bias is not None:
+                part.bias = nn.Parameter(bias[chosen].to(self.device), requires_grad=False)
+        return part
 
     def begin(self) -> TargetCache:
         """An empty cache for one run."""

@@ -155,7 +155,11 @@ class Nodes(Sequence):
 
 @dataclass(frozen=True)
 class Pair:
-    """Which models made a run: names as the user gave them, revisions where a hub gave one."""
+    """Which models made a run: names as the user gave them, revisions where a hub gave one.
+
+    vocabulary: how many tokens the target knows, None where a file does not say. draft_vocabulary: how many of them the
+    drafter can propose, and confidences are shares of; None: all.
+    """
 
     target: str
     head: str | None = None
@@ -163,6 +167,8 @@ class Pair:
     head_revision: str | None = None
     device: str = "cpu"
     dtype: str = "float32"
+    vocabulary: int | None = None
+    draft_vocabulary: int | None = None
 
 
 @dataclass(frozen=True)

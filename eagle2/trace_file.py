@@ -9,7 +9,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 
@@ -124,18 +124,22 @@ class _Reader:
     def inner(self, key: str) -> _Reader:
         return _Reader(self.take(key, "an object", lambda v: isinstance(v, dict)), f'"{key}"')
 
-    def only(self, cls: type) -> dict:
-        """The members, which must be exactly the fields of `cls`."""
+    def only(self, cls: type, optional: Collection[str] = ()) -> dict:
+        """The members, which must be exactly the fields of `cls`; older files may lack the `optional` ones."""
         names = {f.name for f in fields(cls)}
         if unknown := sorted(self.body.keys() - names):
             raise TraceError(f"{self.where} has unknown members: {', '.join(map(_shown, unknown))}")
-        if missing := sorted(names - self.body.keys()):
+        if missing := sorted(names - self.body.keys() - {*optional}):
             raise TraceError(f"{self.where} lacks {', '.join(map(_shown, missing))}")
         return self.body
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_size(value: object) -> bool:
+    return _is_count(value) and value > 0
 
 
 def _is_probability(value: object) -> bool:
@@ -206,10 +210,18 @@ def _settings(body: _Reader) -> Settings:
 
 
 def _pair(body: _Reader) -> Pair:
-    body.only(Pair)
+    sizes = ("vocabulary", "draft_vocabulary")
+    body.only(Pair, sizes)
     required = {key: body.take(key, "a text", _is_text) for key in ("target", "device", "dtype")}
     optional = ("head", "target_revision", "head_revision")
-    return Pair(**required, **{key: body.take(key, "a text or null", _or_none(_is_text)) for key in optional})
+    pair = Pair(
+        **required,
+        **{key: body.take(key, "a text or null", _or_none(_is_text)) for key in optional},
+        **{key: body.take(key, "a size or null", _or_none(_is_size)) for key in sizes if key in body.body},
+    )
+    if pair.draft_vocabulary is not None and not pair.draft_vocabulary <= (pair.vocabulary or 0):
+        raise TraceError(f'"pair" of the trace has {pair.draft_vocabulary} draft tokens of {pair.vocabulary or "none"}')
+    return pair
 
 
 def _tokens(body: _Reader) -> dict[int, bytes]:

@@ -127,10 +127,9 @@ class TestWeightFaults:
         "tensors",
         [
             {"midlayer.self_attn.q_proj.weight": torch.zeros(2)},
-            TENSORS | {"d2t": torch.zeros(2, dtype=torch.int64)},
             TENSORS | {"fc.weight": torch.zeros(HIDDEN, 3 * HIDDEN)},
         ],
-        ids=["midlayer", "draft vocabulary", "three features"],
+        ids=["midlayer", "three features"],
     )
     def test_an_eagle_3_head(self, folder, tensors):
         save_file(tensors, folder / "model.safetensors")

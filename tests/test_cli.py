@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -93,6 +95,15 @@ class TestGenerate:
             assert (trace.effective is None) == (method == "plain")
             runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
         assert len(runs) == 1
+
+    def test_a_draft_vocabulary_is_told(self, capsys, pair, tmp_path):
+        shutil.copy(PAIR / "head" / "config.json", tmp_path)
+        tensors = load_file(PAIR / "head" / "model.safetensors")
+        save_file(tensors | {"d2t": torch.arange(0, 300, 3)[:64] - torch.arange(64)}, tmp_path / "model.safetensors")
+        given = ["Hi", "--max-new-tokens", "4", *pair[:3], str(tmp_path), *pair[4:]]
+        told = "note: confidences are shares of a draft vocabulary of 64 of 256 tokens, so values run high\n"
+        assert run(capsys, *given)[2] == told
+        assert run(capsys, *given, "--method", "plain")[2] == ""
 
     def test_a_stop_string_ends_the_text_before_it(self, capsys, pair):
         law = ["--temperature", "1.5", "--max-new-tokens", "40"]

@@ -48,6 +48,8 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
     if turn is None:
         return f'<div class="es-chips">{chip(status, kind="es-status")}</div>'
     parts.append(chip(pair_name(turn.pair), say("chip.pair_title", language, **pair_facts(turn.pair))))
+    if sizes := vocabulary_sizes(turn):
+        parts.append(chip(say("chip.vocabulary", language, **sizes), say("chip.vocabulary_title", language, **sizes)))
     parts.append(method_chip(turn, language))
     tau, speed = metrics.tau(turn.rounds), metrics.speed(turn.rounds)
     if tau is not None:
@@ -75,6 +77,14 @@ def pair_facts(pair: Pair) -> dict[str, str]:
         "head": pair.head or "–",
         "head_revision": pair.head_revision or "–",
     }
+
+
+def vocabulary_sizes(turn: Turn) -> dict[str, str] | None:
+    """How many tokens were drafted from, and of how many, where that is not the target's whole vocabulary."""
+    pair = turn.pair
+    if pair.draft_vocabulary is None or turn.settings.policy == "plain":
+        return None
+    return {"draft": f"{pair.draft_vocabulary:,}", "all": f"{pair.vocabulary:,}"}
 
 
 def verdict(found: Comparison) -> dict[str, int]:
@@ -129,4 +139,6 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         for key, value in rows
         for formula in [for_html(say(f"formula.{key}", language))]
     )
-    return f'<table class="es-table"><tbody>{body}</tbody></table>'
+    sizes = vocabulary_sizes(turn)
+    note = f'<p class="es-muted">{for_html(say("chip.vocabulary_title", language, **sizes))}</p>' if sizes else ""
+    return f'<table class="es-table"><tbody>{body}</tbody></table>{note}'

@@ -114,6 +114,9 @@ PAGE_ENGLISH = {
     "chip.recorded": "recorded",
     "chip.recorded_title": "A recorded run: no model is needed to look at it.",
     "chip.pair_title": "target {target} ({revision}), head {head} ({head_revision})",
+    "chip.vocabulary": "drafts {draft} of {all} tokens",
+    "chip.vocabulary_title": "Confidences are shares of a draft vocabulary of {draft} of {all} tokens, "
+    "so confidences and values run high. The text is the target's all the same.",
     # metrics
     "metrics.empty": "Nothing has been verified yet.",
     "metrics.tau": "τ, mean acceptance length, bonus included",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fixtures_edges import FIRST, SECOND, TRACE, plain_round
 
-from eagle2.trace import Pair
+from eagle2.trace import Pair, Settings
 from visual.panels import Comparison, chips, metrics_table
 from visual.session import Turn
 
@@ -93,6 +93,20 @@ def test_the_chips_name_pair_method_and_numbers():
     ):
         assert text in shown
     assert "recorded" not in re.sub(r"<[^>]*>", "|", chips(MADE, ""))
+
+
+def test_a_draft_vocabulary_is_told_beside_the_pair_and_under_the_metrics():
+    pair = Pair("a target", "a head", vocabulary=49152, draft_vocabulary=8192)
+    turn = replace(TURN, pair=pair)
+    told = (
+        "Confidences are shares of a draft vocabulary of 8,192 of 49,152 tokens, so confidences and values run high. "
+        "The text is the target&#x27;s all the same."
+    )
+    assert f'title="{told}">drafts 8,192 of 49,152 tokens<' in chips(turn, "")
+    assert metrics_table(turn).endswith(f">{told}</p>")
+    plain = replace(turn, settings=Settings("plain"))
+    for shown in (chips(TURN, ""), metrics_table(TURN), chips(plain, ""), metrics_table(plain)):
+        assert "49,152" not in shown
 
 
 def test_hostile_pair_names_are_text():
