@@ -10,7 +10,7 @@ from pathlib import Path
 from eagle2 import metrics, trace_file
 from eagle2.config import METHODS, Sampling, TreeShape, check_integer
 from eagle2.trace import Pair, Round, Settings
-from eagle2.training.settings import add_options as add_data_options
+from eagle2.training.settings import add_data_options, add_train_options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_generate(commands)
     add_record(commands)
     add_data(commands)
+    add_train(commands)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -83,6 +84,19 @@ def add_data(commands: argparse._SubParsersAction) -> None:
 def data(options: argparse.Namespace) -> None:
     """Add shards of chats to a folder."""
     from eagle2.training.data import run
+
+    run(options)
+
+
+def add_train(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("train", help="train an EAGLE head on a target's own chats")
+    parser.set_defaults(run=train)
+    add_train_options(parser)
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train a head, or go on with one."""
+    from eagle2.training.train import run
 
     run(options)
 
