@@ -10,7 +10,7 @@ from pathlib import Path
 from eagle2 import metrics, trace_file
 from eagle2.config import METHODS, Sampling, TreeShape, check_integer
 from eagle2.trace import Pair, Round, Settings
-from eagle2.training.settings import add_data_options, add_train_options
+from eagle2.training.settings import add_data_options, add_measure_options, add_train_options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_record(commands)
     add_data(commands)
     add_train(commands)
+    add_measure(commands)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -97,6 +98,19 @@ def add_train(commands: argparse._SubParsersAction) -> None:
 def train(options: argparse.Namespace) -> None:
     """Train a head, or go on with one."""
     from eagle2.training.train import run
+
+    run(options)
+
+
+def add_measure(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("measure", help="tau, acceptance by depth and calibration of one or more heads")
+    parser.set_defaults(run=measure)
+    add_measure_options(parser)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Compare heads on the same questions."""
+    from eagle2.training.measure import run
 
     run(options)
 

@@ -114,3 +114,18 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
             default=setting.default,
             help=f"{TRAIN_HELP[setting.name]} (default: %(default)s)",
         )
+
+
+def add_measure_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m eagle2 measure`."""
+    parser.add_argument("--questions", type=Path, required=True, help="JSON lines with turns, as in Spec-Bench")
+    parser.add_argument("--every", type=int, default=1, help="take one question in so many (default: %(default)s)")
+    parser.add_argument("--head", action="append", help="folder or hub id; may be repeated (default: the target's)")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--top-k", type=int, default=10, help="(default: %(default)s)")
+    parser.add_argument("--depth", type=int, default=6, help="(default: %(default)s)")
+    parser.add_argument("--max-nodes", type=int, default=59, help="(default: %(default)s)")
+    parser.add_argument("--max-new-tokens", type=int, default=128, help="(default: %(default)s)")
+    parser.add_argument("--json", type=Path, help="write everything to this file")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")
