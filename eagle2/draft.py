@@ -58,6 +58,8 @@ def grow_tree(policy: Policy, depth: int, root_log_probs: Tensor, expand: Expand
         pool = pool.grow(nodes[place // width], tokens.flatten()[place], log_confidence.flatten()[place])
         if level < depth:
             nodes = policy.expand(pool).to(device)
+            if not len(nodes):
+                break
             log_probs = expand(pool, nodes, place[nodes - pool.level] // width)
     return pool
 
