@@ -44,11 +44,9 @@ class Costs:
         """Milliseconds to verify `nodes` nodes and the root."""
         return self._between(self.verify_ms, nodes + 1)
 
-    def draft(self, levels: int, top_k: int) -> float:
-        """Milliseconds to draft `levels` levels: the first after the root alone, the others after `top_k` nodes."""
-        if levels == 0:
-            return 0.0
-        return self._between(self.level_ms, 1) + (levels - 1) * self._between(self.level_ms, top_k)
+    def draft(self, fed: Sequence[int]) -> float:
+        """Milliseconds to draft levels, `fed` the rows that the drafter was fed for each; for the first, the root."""
+        return sum(self._between(self.level_ms, rows) for rows in fed)
 
     def _between(self, durations: tuple[float, ...], rows: int) -> float:
         """On the straight line between the two nearest counts; past the last, in proportion to it."""
@@ -70,12 +68,12 @@ class Budget:
     rate: float
 
 
-def best_budget(values: Sequence[float], levels: int, top_k: int, most: int, costs: Costs) -> Budget:
-    """How many nodes pay, of those worth `values`, after `levels` levels were drafted; the fewest among equals.
+def best_budget(values: Sequence[float], fed: Sequence[int], most: int, costs: Costs) -> Budget:
+    """How many nodes pay, of a pool with these values for which `fed` rows were drafted; the fewest among equals.
 
     The time that drafting took is spent whatever is kept, and still belongs to the round.
     """
-    drafted = costs.draft(levels, top_k)
+    drafted = costs.draft(fed)
     expected = 1.0  # the bonus token
     best = Budget(0, expected / (drafted + costs.verify(0)))
     for nodes, value in enumerate(heapq.nlargest(most, values), start=1):
@@ -86,22 +84,37 @@ def best_budget(values: Sequence[float], levels: int, top_k: int, most: int, cos
     return best
 
 
-def deepens(values: Sequence[float], depths: Sequence[int], top_k: int, most: int, costs: Costs) -> bool:
-    """Whether to draft one more level after the pool of these values and depths (both in pool order).
+def width(
+    values: Sequence[float], depths: Sequence[int], fed: Sequence[int], top_k: int, most: int, costs: Costs
+) -> int:
+    """How many of the newest level's best nodes, `top_k` at most, to feed to the drafter for one more level; 0: stop.
 
-    What the level will bring is not known. It is expected to hold the newest one's `top_k` best again, each worth the
-    share that they kept of the best of the level above: a sure draft goes on, one that has begun to waver stops.
+    values, depths: of the pool, in pool order. Only nodes that would be kept now are fed, since a child is worth no
+    more than its parent. What their children will be worth is not known. Each is expected to go on as one node worth
+    the share that the newest level's best kept of the nodes above them: a sure draft is deepened, one that wavers not.
     """
     levels = depths[-1]
-    newest, above = (_best_of_level(values, depths, level, top_k) for level in (levels, levels - 1))
-    share = sum(newest) / sum(above) if sum(above) > 0 else 0.0
-    expected = [*values, *(share * value for value in newest)]
-    now = best_budget(values, levels, top_k, most, costs)
-    return best_budget(expected, levels + 1, top_k, most, costs).rate > now.rate
+    now = best_budget(values, fed, most, costs)
+    kept = heapq.nlargest(now.nodes, range(len(values)), key=values.__getitem__)  # among equals the earlier
+    rows = min(top_k, sum(depths[node] == levels for node in kept))
+    newest = _best_of_level(values, depths, levels, top_k)
+    above = sum(_best_of_level(values, depths, levels - 1, fed[-1]))
+    share = sum(newest) / above if above > 0 else 0.0
+    expected = [*values, *(share * value for value in newest[:rows])]
+    return rows if rows and best_budget(expected, [*fed, rows], most, costs).rate > now.rate else 0
 
 
-def _best_of_level(values: Sequence[float], depths: Sequence[int], level: int, top_k: int) -> list[float]:
-    """The `top_k` highest values of a level; the root's is 1."""
+def rows_fed(depths: Sequence[int], expanded: Sequence[bool]) -> list[int]:
+    """Rows fed to the drafter for each level of a pool: the root, then the expanded nodes of all levels but the last."""
+    fed = [1] + [0] * (depths[-1] - 1)
+    for depth, fed_on in zip(depths, expanded, strict=True):
+        if fed_on and depth < depths[-1]:
+            fed[depth] += 1
+    return fed
+
+
+def _best_of_level(values: Sequence[float], depths: Sequence[int], level: int, most: int) -> list[float]:
+    """The `most` highest values of a level; the root's is 1."""
     if level == 0:
         return [1.0]
-    return heapq.nlargest(top_k, (value for value, depth in zip(values, depths, strict=True) if depth == level))
+    return heapq.nlargest(most, (value for value, depth in zip(values, depths, strict=True) if depth == level))

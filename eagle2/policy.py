@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from eagle2.config import AUTO, STATIC, TreeShape, check_integer, effective_shape
-from eagle2.costs import Costs, best_budget, deepens
+from eagle2.costs import Costs, best_budget, rows_fed, width
 from eagle2.tree import Pool, best
 
 _EAGLE_TREE = """
@@ -85,8 +85,8 @@ class Dynamic:
 class Auto:
     """EAGLE-2 with a budget that knows the machine: as many levels and nodes as pay by `costs`, `shape` at most.
 
-    Expansion goes by value and the nodes of highest value are kept, as in `Dynamic`; only where to stop is decided in
-    each round. Not in the paper. Looking at the values waits for the drafter's device once a level.
+    Expansion goes by value and the nodes of highest value are kept, as in `Dynamic`; only how many is decided in each
+    round. Not in the paper. Looking at the values waits for the drafter's device once a level.
     """
 
     name: str
@@ -100,13 +100,14 @@ class Auto:
         return None
 
     def expand(self, pool: Pool) -> Tensor:
-        nodes = pool.level + best(pool.log_value[pool.level :], self.shape.top_k)
-        pays = deepens(_values(pool), pool.depth.tolist(), self.shape.top_k, self.shape.max_nodes, self.costs)
-        return nodes if pays else nodes[:0]
+        depths = pool.depth.tolist()
+        fed = rows_fed(depths, pool.expanded.tolist())
+        nodes = width(_values(pool), depths, fed, self.shape.top_k, self.shape.max_nodes, self.costs)
+        return pool.level + best(pool.log_value[pool.level :], nodes)
 
     def keep(self, pool: Pool) -> Tensor:
-        levels = int(pool.depth[-1])
-        budget = best_budget(_values(pool), levels, self.shape.top_k, self.shape.max_nodes, self.costs)
+        fed = rows_fed(pool.depth.tolist(), pool.expanded.tolist())
+        budget = best_budget(_values(pool), fed, self.shape.max_nodes, self.costs)
         return best(pool.log_value, budget.nodes).sort().values
 
 

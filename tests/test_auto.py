@@ -8,7 +8,7 @@ from tiny import FAMILIES, VOCAB, random_engine
 
 from eagle2 import trace_file
 from eagle2.config import Sampling, TreeShape
-from eagle2.costs import Costs, best_budget, deepens
+from eagle2.costs import Costs, best_budget, rows_fed, width
 from eagle2.target import Target
 from eagle2.timing import ROWS
 from eagle2.trace import Settings
@@ -38,12 +38,14 @@ def test_a_run_is_exact_and_its_rounds_follow_from_the_recorded_costs(engine, sa
     trace = trace_file.from_json(trace_file.to_json(engine.trace(PROMPT, rounds, settings)))
     shape = trace.effective
     for r in trace.rounds:
-        levels = max(r.depth)
-        assert r.kept == best_budget(r.value, levels, shape.top_k, shape.max_nodes, trace.costs).nodes
-        for level in range(1, min(levels + 1, shape.depth)):
-            pool = [i for i, depth in enumerate(r.depth) if depth <= level]
-            values, depths = [r.value[i] for i in pool], [r.depth[i] for i in pool]
-            assert deepens(values, depths, shape.top_k, shape.max_nodes, trace.costs) == (level < levels)
+        fed = rows_fed(r.depth, r.expanded)
+        assert r.kept == best_budget(r.value, fed, shape.max_nodes, trace.costs).nodes
+        for level in range(1, min(len(fed) + 1, shape.depth)):
+            pool = (
+                r.depth.index(level + 1) if level < len(fed) else len(r.depth)
+            )  # what was known then
+            rows = width(r.value[:pool], r.depth[:pool], fed[:level], shape.top_k, shape.max_nodes, trace.costs)
+            assert rows == (fed[level] if level < len(fed) else 0)
 
 
 def test_where_nothing_pays_the_root_is_verified_alone():
