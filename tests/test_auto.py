@@ -41,9 +41,7 @@ def test_a_run_is_exact_and_its_rounds_follow_from_the_recorded_costs(engine, sa
         fed = rows_fed(r.depth, r.expanded)
         assert r.kept == best_budget(r.value, fed, shape.max_nodes, trace.costs).nodes
         for level in range(1, min(len(fed) + 1, shape.depth)):
-            pool = (
-                r.depth.index(level + 1) if level < len(fed) else len(r.depth)
-            )  # what was known then
+            pool = r.depth.index(level + 1) if level < len(fed) else len(r.depth)  # what was known then
             rows = width(r.value[:pool], r.depth[:pool], fed[:level], shape.top_k, shape.max_nodes, trace.costs)
             assert rows == (fed[level] if level < len(fed) else 0)
 

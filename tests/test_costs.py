@@ -67,9 +67,7 @@ def test_only_nodes_that_would_be_kept_are_fed_and_top_k_of_them_at_most():
     free = Costs((1, 64), (100.0, 100.0), (1.0, 1.0))  # more rows cost nothing: all that is worth anything is kept
     assert width([0.5, 0.3, 0.2], [1, 1, 1], [1], 3, 9, free) == 3
     assert width([0.5, 0.3, 0.2], [1, 1, 1], [1], 2, 9, free) == 2
-    assert (
-        width([0.5, 0.3, 0.2], [1, 1, 1], [1], 3, 1, free) == 0
-    )  # a deeper one is no better
+    assert width([0.5, 0.3, 0.2], [1, 1, 1], [1], 3, 1, free) == 0  # a deeper one is no better
     assert width([0.9, 0.3, 0.8, 0.1], [1, 1, 2, 2], [1, 1], 2, 2, free) == 0  # two: the same a level deeper
     assert width([0.9, 0.3, 0.8, 0.1], [1, 1, 2, 2], [1, 1], 2, 3, free) == 1  # 0.9, 0.8, and 0.3 gives way to 0.8
 
