@@ -10,14 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import cache
+from itertools import cycle
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-ROWS = (2, 4, 8, 16, 32, 64)
-"""Row counts that are measured. Any other is treated like the next one below; one row is the same either way, and more
-than the last are a prompt's, where the common order is good."""
+ROWS = (*range(2, 21), 24, 28, 32, 33, 40, 48, 60, 64)
+"""Row counts that are measured: neighbours differ, 16 rows can cost less than 12. Any other is treated like the next
+one below; one row is the same either way, and more than the last are a prompt's, where the common order is good."""
 
 FEWEST_WEIGHTS = 2**16
 """Smaller layers stay as they are: their products are all overhead. Tiny models, recordings of theirs included, keep
@@ -26,10 +27,10 @@ their rounding with that."""
 MEASURED_WEIGHTS = 2**23
 """Weights that one measurement runs through: more than caches hold, as a whole model is, and few enough to be quick."""
 
-SAMPLES, BUDGET_S = 24, 0.15
+SAMPLES, BUDGET_S = 12, 0.04
 """Products of each kind that are timed for one row count, and the seconds after which it has to do with fewer."""
 
-MARGIN = 0.95
+MARGIN = 0.9
 """Weights-first must take less than this part of the time, so that a coin's toss does not decide the rounding."""
 
 
@@ -74,7 +75,7 @@ def choose_products(model: nn.Module) -> None:
 def faster_weights_first(outputs: int, inputs: int, dtype: torch.dtype, threads: int) -> tuple[bool, ...]:
     """Whether weights-first is faster here, by row count from 0 on, for weights [outputs, inputs] on so many threads.
 
-    Takes at most some tenths of a second. A taller matrix is measured on its first rows, since time grows with their
+    Takes about a second at most. A taller matrix is measured on its first rows, since time grows with their
     number. The quickest sample counts: other programs only ever slow a product down.
     """
     height = min(outputs, max(1, MEASURED_WEIGHTS // inputs))
@@ -89,13 +90,18 @@ def faster_weights_first(outputs: int, inputs: int, dtype: torch.dtype, threads:
 
 @torch.inference_mode()
 def _quickest(products: tuple[Product, ...], x: Tensor, weights: Tensor) -> list[float]:
-    """The quickest sample of each product, in seconds; they take turns, over the copies of the weights."""
+    """The quickest sample of each product, in seconds.
+
+    They take turns, each time on the next copy of the weights: the one just used would be in the cache.
+    """
     seconds: list[list[float]] = [[] for _ in products]
+    copies = cycle(weights)
     started = time.perf_counter()
-    for sample in range(SAMPLES):
+    for _ in range(SAMPLES):
         for product, spent in zip(products, seconds, strict=True):
+            weight = next(copies)
             before = time.perf_counter()
-            product(x, weights[sample % len(weights)])
+            product(x, weight)
             spent.append(time.perf_counter() - before)
         if before - started > BUDGET_S:
             break

@@ -17,7 +17,9 @@ from eagle2.policy import Dynamic
 from eagle2.target import Target
 from eagle2.tree import ancestor_mask
 
-ROWS = (1, 2, 4, 8, 16, 32, 64)
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 48, 64)
+"""Row counts that are timed; 17 because kernels often like 16 rows better, and what is between is interpolated."""
+
 REPEATS = 3
 PREFIX = 128
 """Committed tokens before what is timed: a short chat. Attention to a longer one adds to every size alike."""
