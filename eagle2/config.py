@@ -109,8 +109,12 @@ class Sampling:
         return self.temperature == 0
 
 
-METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
-"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape."""
+METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-auto", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
+"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape; `eagle2-auto` uses up to the one
+given, as far as it pays on this machine."""
+
+AUTO = "eagle2-auto"
+"""The method that needs to know what rounds cost on this machine."""
 
 STATIC = "static"
 """The name of a static tree of one's own, given as paths of child ranks."""

@@ -63,6 +63,8 @@ def grow_tree(
         pool = pool.grow(nodes[place // width], tokens.flatten()[place], log_confidence.flatten()[place])
         if level < depth:
             nodes = policy.expand(pool).to(device)
+            if not len(nodes):
+                break
             log_probs = expand(pool, nodes, place[nodes - pool.level] // width)
     return pool
 

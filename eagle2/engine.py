@@ -13,8 +13,9 @@ from functools import cached_property
 
 import torch
 
-from eagle2 import lossless, text
-from eagle2.config import Sampling, TreeShape, check_ids, check_integer
+from eagle2 import lossless, text, timing
+from eagle2.config import AUTO, Sampling, TreeShape, check_ids, check_integer
+from eagle2.costs import Costs
 from eagle2.draft import Drafter
 from eagle2.live import LiveCaches
 from eagle2.plain import Output, StopRule, decode
@@ -37,6 +38,7 @@ class Engine:
         tokenizer: object | None = None,
         pair: Pair | None = None,
         live_runs: int = LIVE_RUNS,
+        costs: Costs | None = None,
     ) -> None:
         self.target = target
         self.drafter = drafter
@@ -46,6 +48,7 @@ class Engine:
         )
         self._lock = threading.RLock()  # a stop rule may ask the engine for something
         self._live = LiveCaches(live_runs)
+        self._costs = costs
         self._stepper = Stepper(target, drafter, self._live)
 
     def encode_chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
@@ -120,14 +123,21 @@ class Engine:
     def policy(self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None) -> Policy | None:
         """The policy as it will act: its `shape` holds the effective values. None for "plain"."""
         _check_type("shape", shape, TreeShape)
-        made = make_policy(
-            policy, shape or TreeShape(), self.drafter.vocabulary if self.drafter else self.target.vocab_size
-        )
-        if made is not None and self.drafter is None:
-            raise ValueError(
-                f"policy {made.name!r} needs a draft model and none is loaded; give a head, or use 'plain'"
-            )
-        return made
+        shape = shape or TreeShape()
+        if self.drafter is None and policy != "plain":
+            # What is wrong with the policy itself is said first.
+            name = AUTO if policy == AUTO else make_policy(policy, shape, self.target.vocab_size).name
+            raise ValueError(f"policy {name!r} needs a draft model and none is loaded; give a head, or use 'plain'")
+        vocabulary = self.drafter.vocabulary if self.drafter else self.target.vocab_size
+        return make_policy(policy, shape, vocabulary, self.costs if policy == AUTO else None)
+
+    @property
+    def costs(self) -> Costs:
+        """What passes and levels cost here: given, or measured when first asked for, which takes seconds on a CPU."""
+        with self._lock:
+            if self._costs is None:
+                self._costs = timing.measure_costs(self.target, self.drafter)
+            return self._costs
 
     def trace(
         self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
@@ -142,6 +152,7 @@ class Engine:
             tokens={},
             rounds=tuple(rounds),
             messages=tuple((turn["role"], turn["content"]) for turn in messages),
+            costs=self.costs if settings.policy == AUTO else None,
         )
         trace.tokens.update(self.spell(trace.used_ids()))
         return trace

@@ -12,6 +12,7 @@ from eagle2 import embedded
 from eagle2.checkpoint import fetch_head, load_head, reason, unreachable
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
+from eagle2.products import choose_products, faster
 from eagle2.target import Target
 from eagle2.trace import Pair
 
@@ -48,6 +49,12 @@ def load(
     if folder is not None:
         module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
+    if place.startswith("cpu"):
+        choose_products(model)
+        if drafter is not None:
+            choose_products(drafter.head)
+            if drafter.draft_ids is not None:  # a copy of some of the LM head's rows
+                drafter.lm_head = faster(drafter.lm_head)
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(embedded.HEAD) else head,

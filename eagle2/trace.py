@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.costs import Costs
 
 ROOT = -1
 """The parent of the first level: the last committed token, which is no draft token."""
@@ -193,7 +194,8 @@ class Settings:
 class Trace:
     """A whole run. `effective` is the shape after clamping; `tokens` maps every id that occurs to its bytes.
 
-    messages: the chat the prompt was made from, as (role, text); empty if the prompt was given as ids.
+    messages: the chat the prompt was made from, as (role, text); empty if the prompt was given as ids. costs: those of
+    the machine that "eagle2-auto" decided by, None for other methods.
     """
 
     prompt_ids: tuple[int, ...]
@@ -203,6 +205,7 @@ class Trace:
     tokens: dict[int, bytes]
     rounds: tuple[Round, ...]
     messages: tuple[tuple[str, str], ...] = ()
+    costs: Costs | None = None
 
     @property
     def new_ids(self) -> tuple[int, ...]:
