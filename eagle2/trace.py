@@ -155,7 +155,10 @@ class Nodes(Sequence):
 
 @dataclass(frozen=True)
 class Pair:
-    """Which models made a run: names as the user gave them, revisions where a hub gave one."""
+    """Which models made a run: names as the user gave them, revisions where a hub gave one.
+
+    draft_model: the independent one of method "sps", if any was loaded.
+    """
 
     target: str
     head: str | None = None
@@ -163,6 +166,7 @@ class Pair:
     head_revision: str | None = None
     device: str = "cpu"
     dtype: str = "float32"
+    draft_model: str | None = None
 
 
 @dataclass(frozen=True)

@@ -206,9 +206,10 @@ def _settings(body: _Reader) -> Settings:
 
 
 def _pair(body: _Reader) -> Pair:
+    body.body.setdefault("draft_model", None)  # files from before there could be one lack it
     body.only(Pair)
     required = {key: body.take(key, "a text", _is_text) for key in ("target", "device", "dtype")}
-    optional = ("head", "target_revision", "head_revision")
+    optional = ("head", "target_revision", "head_revision", "draft_model")
     return Pair(**required, **{key: body.take(key, "a text or null", _or_none(_is_text)) for key in optional})
 
 

@@ -92,8 +92,9 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
         drafted = shape.max_nodes if method == "eagle" else pool_size(shape.top_k, shape.depth)
         sums = {"k": shape.top_k, "d": shape.depth, "less": shape.depth - 1, "pool": drafted, "kept": shape.max_nodes}
         key = "form.pool_static" if method == "eagle" else "form.pool_chain" if shape.top_k == 1 else "form.pool"
-        lines.append(say(key, language, **sums))
-        lines.append(say("form.cost", language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
+        lines.append(say("form.pool_lookup" if method == "ngram" else key, language, **sums))
+        cost = "form.cost_lookup" if method == "ngram" else "form.cost"
+        lines.append(say(cost, language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
         if method != "eagle" and shape.max_nodes != asked.max_nodes:
             lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
         if method == "eagle" and asked != EAGLE_SHAPE:
