@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from visual.strings_lab import LAB_ENGLISH
 from visual.strings_page import PAGE_ENGLISH
 
 ENGLISH: Mapping[str, str] = MappingProxyType(
@@ -239,6 +240,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         # numbers as words
         "numbers": "no one two three four five six seven eight nine ten eleven twelve",
         **PAGE_ENGLISH,
+        **LAB_ENGLISH,
         "method.page": (Path(__file__).parent / "method.en.md").read_text(encoding="utf-8"),
     }
 )
