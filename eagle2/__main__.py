@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from eagle2 import metrics, trace_file
+from eagle2.bench.plan import add_options as add_bench_options
 from eagle2.config import CHAINS, METHODS, Sampling, TreeShape, check_integer
 from eagle2.trace import Round, Settings
 from eagle2.training.settings import add_options as add_data_options
@@ -22,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_generate(commands)
     add_record(commands)
     add_data(commands)
+    add_bench(commands)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -81,6 +83,22 @@ def add_data(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("data", help="write the target's own chats, to train a head on")
     parser.set_defaults(run=data)
     add_data_options(parser)
+
+
+def add_bench(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("bench", help="measure tau and speed on this machine, as the paper's tables do")
+    parser.set_defaults(run=bench)
+    add_bench_options(parser)
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Measure, or check this device."""
+    if options.selftest:
+        from eagle2.bench.selftest import run
+    else:
+        from eagle2.bench.command import run
+
+    run(options)
 
 
 def data(options: argparse.Namespace) -> None:
