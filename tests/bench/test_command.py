@@ -5,8 +5,11 @@ import json
 import byte_pair
 import pytest
 
+from eagle2 import config
 from eagle2.__main__ import main
 from eagle2.bench.partial import FILE
+from eagle2.bench.plan import QUICK
+from eagle2.bench.work import FAMILIES
 
 ASKED = [
     {"question_id": 1, "category": "writing", "turns": ["Hi", "And?"]},
@@ -100,3 +103,14 @@ def test_the_selftest_says_what_it_checked(capsys):
     assert "a tree's logits against its paths'" in printed
     assert "bfloat16" in printed
     assert printed.rstrip().endswith("all exact")
+
+
+@pytest.mark.model
+def test_quick_measures_one_prompt_of_each_of_our_families_on_the_default_pair(tmp_path, capsys):
+    file = tmp_path / "bench.json"
+    assert main(["bench", "--quick", "--max-new-tokens", "8", "--device", "cpu", "--json", str(file)]) == 0
+    found = json.loads(file.read_text("utf-8"))["results"]
+    quick = [label for label in QUICK if label in (*config.METHODS, "transformers")]
+    assert {(r["method"], r["family"]) for r in found} == {(m, family) for m in quick for family in FAMILIES}
+    assert all(r["lossless"] and r["temperature"] == 0 for r in found)
+    assert max(r["tau"] for r in found if r["method"] == "eagle2") > 1
