@@ -33,8 +33,8 @@ class Drafter(Protocol):
 
     vocabulary: int
 
-    def begin(self) -> Draft:
-        """A fresh state that has seen no token."""
+    def begin(self, first: int) -> Draft:
+        """The state of a run whose prompt begins with id `first`; the tokens after it come with `extend`."""
 
 
 Expand = Callable[[Pool, Tensor, Tensor], Tensor]
@@ -85,7 +85,7 @@ class EagleDrafter:
         if target.device.type == "mps" and self.draft_ids is not None:
             self.draft_ids = self.draft_ids.cpu()  # where `log_probs` are
 
-    def begin(self) -> EagleDraft:
+    def begin(self, first: int) -> EagleDraft:  # no feature lies before the first id, so no pair holds it
         return EagleDraft(self)
 
     def embed(self, tokens: Tensor) -> Tensor:

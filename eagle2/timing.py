@@ -29,7 +29,7 @@ def measure_costs(target: Target, drafter: Drafter) -> Costs:
     """Time the pair, the sizes in turns so that a noisy moment hurts all alike; of each the quickest run counts."""
     length = min(PREFIX, target.context_limit // 2)
     ids = [i % target.vocab_size for i in range(length)]
-    cache, draft = target.begin(), drafter.begin()
+    cache, draft = target.begin(), drafter.begin(ids[0])
     features, _ = target.extend(cache, ids)
     following = torch.tensor(ids, device=target.device)
     draft.extend(following, features)

@@ -160,6 +160,7 @@ class Pair:
 
     vocabulary: how many tokens the target knows, None where a file does not say. draft_vocabulary: how many of them the
     drafter can propose, and confidences are shares of; None: all.
+    draft_model: the independent one of method "sps", if any was loaded.
     """
 
     target: str
@@ -170,6 +171,7 @@ class Pair:
     dtype: str = "float32"
     vocabulary: int | None = None
     draft_vocabulary: int | None = None
+    draft_model: str | None = None
 
 
 @dataclass(frozen=True)

@@ -227,9 +227,9 @@ def _settings(body: _Reader) -> Settings:
 
 def _pair(body: _Reader) -> Pair:
     sizes = ("vocabulary", "draft_vocabulary")
-    body.only(Pair, sizes)
+    body.only(Pair, (*sizes, "draft_model"))
     required = {key: body.take(key, "a text", _is_text) for key in ("target", "device", "dtype")}
-    optional = ("head", "target_revision", "head_revision")
+    optional = [key for key in ("head", "target_revision", "head_revision", "draft_model") if key in body.body]
     pair = Pair(
         **required,
         **{key: body.take(key, "a text or null", _or_none(_is_text)) for key in optional},

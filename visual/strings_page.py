@@ -85,6 +85,9 @@ PAGE_ENGLISH = {
     "form.pool_auto": "Pool: at most {pool} nodes are drafted, at most {kept} are kept: each round as many as pay.",
     "form.cost_auto": "Each round costs one target pass over up to {rows} rows and up to {passes} passes of the "
     "drafter; it gives 1 to {most} tokens.",
+    "form.pool_lookup": "A chain of {kept} nodes at most; none where the last word is new.",
+    "form.cost_lookup": "Each round costs one target pass over {rows} rows at most, and no draft pass; it gives 1 to "
+    "{most} tokens.",
     "form.cost_plain": "Each round costs one target pass and gives one token.",
     "form.clamped": "max_nodes {asked} becomes {kept}: that is all this method can keep.",
     "form.fixed": "top_k, depth and max_nodes have no effect here.",
@@ -99,6 +102,8 @@ PAGE_ENGLISH = {
     "method.eagle2-no-value": "Ablation: expand by confidence instead of value.",
     "method.eagle2-no-rerank": "Ablation: no reranking, the best of every level stay.",
     "method.eagle2-no-both": "Ablation: confidence instead of value, and no reranking.",
+    "method.ngram": "Prompt lookup: what followed the same words before is guessed again; no draft model.",
+    "method.sps": "Speculative decoding with an independent, smaller model of the same tokenizer.",
     "method_name.plain": "Plain decoding",
     "method_name.chain": "Chain",
     "method_name.eagle": "EAGLE, static tree",
@@ -107,6 +112,8 @@ PAGE_ENGLISH = {
     "method_name.eagle2-no-value": "EAGLE-2 without value",
     "method_name.eagle2-no-rerank": "EAGLE-2 without reranking",
     "method_name.eagle2-no-both": "EAGLE-2 without both",
+    "method_name.ngram": "Prompt lookup",
+    "method_name.sps": "Independent draft model",
     "method_name.static": "A static tree of one's own",
     # chips
     "chip.shape": "top_k {k} · depth {d} · {m} nodes",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eagle2 import metrics
-from eagle2.config import Sampling
+from eagle2.config import METHODS, Sampling
 from eagle2.trace import Round, Settings
 from visual.panels import Comparison
 from visual.session import Turn, absorb, advance
@@ -35,10 +35,16 @@ class Options:
     head: str | None = None
     device: str = "auto"
     dtype: str = "auto"
+    draft_model: str | None = None
     max_new_tokens: int = 512
     runs: int = 4
     waiting: int = 32
     upload_mb: int = 32
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What visitors can choose from: "sps" only where its draft model was given."""
+        return tuple(method for method in METHODS if method != "sps" or self.draft_model)
 
 
 class Studio:
@@ -88,8 +94,8 @@ class Studio:
             loader = self._load
         o = self.options
         if self._worker is not None:  # no process but a worker may touch CUDA there; it moves the models over
-            return loader(o.target, o.head, "cpu", "bfloat16" if o.dtype == "auto" else o.dtype)
-        return loader(o.target, o.head, o.device, o.dtype)
+            return loader(o.target, o.head, "cpu", "bfloat16" if o.dtype == "auto" else o.dtype, o.draft_model)
+        return loader(o.target, o.head, o.device, o.dtype, o.draft_model)
 
     def rounds(self, turn: Turn) -> Iterator[Round]:
         """The rounds still to come, each added to the turn before it is yielded. Leaving off is always safe."""

@@ -31,7 +31,7 @@ VALUES = ("eagle2", 3, 3, 8, 0, 1, 0, 0, 12)
 
 def running(studio: Studio) -> tuple[Running, Parts]:
     with gr.Blocks():
-        parts = Parts("", studio.options.max_new_tokens, "en")
+        parts = Parts("", studio.options.max_new_tokens, studio.options.methods, "en")
     return Running(Common(studio, parts, "en")), parts
 
 
@@ -53,13 +53,13 @@ def test_the_page_is_there_while_the_models_load(engine):
 
 def test_models_are_loaded_once_for_all(engine):
     loads = []
-    studio = Studio(Options("a", "b", "cpu", "float32"), load=lambda *asked: loads.append(asked) or engine)
+    studio = Studio(Options("a", "b", "cpu", "float32", "c"), load=lambda *asked: loads.append(asked) or engine)
     visitors = [threading.Thread(target=studio.engine) for _ in range(5)]
     for visitor in visitors:
         visitor.start()
     for visitor in visitors:
         visitor.join()
-    assert loads == [("a", "b", "cpu", "float32")]
+    assert loads == [("a", "b", "cpu", "float32", "c")]
 
 
 @pytest.mark.parametrize(
