@@ -9,11 +9,12 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from eagle2 import embedded
-from eagle2.checkpoint import fetch_head, load_head, reason, unreachable
+from eagle2.checkpoint import fetch_head, load_head, unreachable
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
 from eagle2.target import Target
 from eagle2.trace import Pair
+from eagle2.weights import reason
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SPREAD = "spread"
@@ -46,7 +47,8 @@ def load(
     model = load_model(source, place, weights)
     verifier = Target(model)
     if folder is not None:
-        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights)
+        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
+        verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
     pair = Pair(
         target=name,
@@ -172,6 +174,6 @@ def load_tokenizer(source: str) -> object | None:
 
 def move(engine: Engine, device: str) -> Engine:
     """The same pair on another device, weights and dtype unchanged, with no runs going on there yet."""
-    target = Target(engine.target.model.to(device))
+    target = Target(engine.target.model.to(device)).handing_out(engine.target.states)
     drafter = EagleDrafter(target, engine.drafter.head.to(device)) if engine.drafter else None
     return Engine(target, drafter, engine.tokenizer, replace(engine.pair, device=device))
