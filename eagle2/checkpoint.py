@@ -1,4 +1,4 @@
-"""A head's folder or hub id -> a head, strictly: every tensor is used, none is missing, all shapes fit the target.
+"""A head's folder -> a head, strictly: every tensor is used, none is missing, all shapes fit the target.
 
 The public layout is config.json beside model.safetensors (or pytorch_model.bin, read weights-only), whole or sharded.
 What a head is and has is decided by its tensors; the config only gives sizes, and EAGLE-3's choices of features.
@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from huggingface_hub import snapshot_download
 from torch import Tensor
 
 from eagle2 import vocabulary
@@ -21,34 +20,8 @@ from eagle2.head import EagleHead, HeadConfig
 from eagle2.states import feature_states
 from eagle2.weights import read_config, read_tensors, reason
 
-HEAD_FILES = ("config.json", "*.safetensors", "*.bin", "*.index.json")
 COMPUTED = ("rotary_emb.inv_freq",)
 """Ends of the names of tensors that old checkpoints hold although they follow from the config."""
-
-
-def fetch_head(name: str) -> tuple[Path, str | None]:
-    """The folder of a head and its revision: `name` itself if it is a folder, else fetched from the hub.
-
-    Raises ValueError in one sentence where neither works.
-    """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder, None
-    if folder.exists():
-        raise ValueError(f"{name} is a file; give the folder that holds config.json and the head's weights")
-    try:
-        snapshot = Path(snapshot_download(name, allow_patterns=list(HEAD_FILES)))
-    except Exception as error:  # the errors of the hub's client, and those of whatever it fetches with
-        raise ValueError(unreachable(name, error)) from error
-    return snapshot, snapshot.name
-
-
-def unreachable(name: str, error: Exception) -> str:
-    """The sentence for a name that is no folder and could not be had from the hub."""
-    return (
-        f"{name!r} is no folder here and could not be fetched from the hub ({reason(error)}); "
-        "check the name or the connection"
-    )
 
 
 def load_head(

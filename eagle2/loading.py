@@ -9,9 +9,11 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from eagle2 import embedded
-from eagle2.checkpoint import fetch_head, load_head, unreachable
+from eagle2.checkpoint import load_head
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
+from eagle2.hub import fetch_head, unreachable
+from eagle2.memory import ROOM, free_bytes, refuse_too_large, weights_bytes
 from eagle2.target import Target
 from eagle2.trace import Pair
 from eagle2.weights import reason
@@ -122,6 +124,8 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
     try:
         source = str(folder) if folder.is_dir() else source
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        if device.startswith("cpu"):
+            refuse_too_large(source, weights_bytes(config, dtype), free_bytes(device), device)
         spread = device == SPREAD or (device.startswith("cuda") and not fits(config, device, dtype))
         model, info = AutoModelForCausalLM.from_pretrained(
             source,
@@ -133,6 +137,8 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
             trust_remote_code=False,
         )
         model = model if spread else model.to(device)
+    except MemoryError:
+        raise
     except torch.OutOfMemoryError as error:
         raise MemoryError(f"{source} does not fit into the memory of {device}; try another, or {SPREAD}") from error
     except Exception as error:  # a foreign folder can make transformers raise nearly anything
@@ -152,10 +158,7 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
 
 def fits(config: object, device: str, dtype: torch.dtype) -> bool:
     """Whether the weights leave a tenth of the device's free memory to caches and activations."""
-    with torch.device("meta"):
-        parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
-    free, _ = torch.cuda.mem_get_info(device)
-    return parameters * dtype.itemsize < 0.9 * free
+    return weights_bytes(config, dtype) < ROOM * free_bytes(device)
 
 
 def load_tokenizer(source: str) -> object | None:

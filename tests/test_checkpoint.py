@@ -22,11 +22,10 @@ from head_files import (
     write_sharded_bin,
     write_sharded_safetensors,
 )
-from huggingface_hub.errors import OfflineModeIsEnabled
 from safetensors.torch import save_file
 
-from eagle2 import checkpoint
-from eagle2.checkpoint import fetch_head
+from eagle2 import hub
+from eagle2.hub import fetch_head
 
 
 @pytest.fixture
@@ -162,7 +161,7 @@ class TestFetching:
             asked.append((name, allow_patterns))
             return str(snapshot)
 
-        monkeypatch.setattr(checkpoint, "snapshot_download", fake)
+        monkeypatch.setattr(hub, "snapshot_download", fake)
         folder, revision = fetch_head("somebody/head")
         assert revision == "0a1b2c"
         assert torch.equal(outputs(load(folder)), EXPECTED)
@@ -174,11 +173,14 @@ class TestFetching:
         class StrangeError(Exception):
             pass
 
-        for error in (OfflineModeIsEnabled("no network.\nDetails"), StrangeError()):
+        for error, said in (
+            (OSError("no disk.\nDetails"), "no disk"),
+            (StrangeError(), "StrangeError"),
+        ):
 
             def fail(name: str, error: Exception = error, **_: object) -> str:
                 raise error
 
-            monkeypatch.setattr(checkpoint, "snapshot_download", fail)
-            with pytest.raises(ValueError, match=r"from the hub \((no network|StrangeError)\); check the name"):
+            monkeypatch.setattr(hub, "snapshot_download", fail)
+            with pytest.raises(ValueError, match=rf"from the hub \({said}\); check the name or the connection"):
                 fetch_head("somebody/head")
