@@ -16,6 +16,7 @@ from eagle2.config import Sampling, TreeShape
 from eagle2.draft import EagleDrafter
 from eagle2.eagle3 import Eagle3Head
 from eagle2.engine import Engine
+from eagle2.found import found, table
 from eagle2.head import EagleHead
 from eagle2.loading import move
 from eagle2.policy import make_policy
@@ -299,3 +300,22 @@ class TestFiles:
         for moved in (engine, move(engine, "cpu")):
             rounds = moved.rounds(PROMPT, TreeShape(3, 3, 9), max_new_tokens=12)
             assert [t for r in rounds for t in r.committed] == plain
+
+
+class TestFound:
+    def test_a_head_is_told_in_plain_words(self):
+        head = random_eagle3_head(draft_ids=IDS, states=(2, 4, 5), norm_before_residual=True)
+        told = dict(found(head, VOCAB))
+        assert told["kind"] == "EAGLE-3"
+        assert told["features"] == "hidden states 2, 4, 5 of the target (named by the test); normed residual"
+        assert told["vocabulary"] == "20 of 61 tokens"
+        assert (told["embeddings"], told["LM head"], told["biases"]) == ("the target's", "its own", "none")
+        told = dict(found(random_head(qkv_bias=True, own_embeddings=True), VOCAB))
+        assert told["kind"] == "EAGLE-1/2"
+        assert told["biases"] == "fc, q, k and v"
+        assert (told["embeddings"], told["LM head"]) == ("its own", "the target's")
+        assert told["attention"] == "4 heads of width 8, 2 key-value heads"
+        assert told["rope"] == "rope_type default, rope_theta 10000.0"
+
+    def test_rows_stand_in_columns(self):
+        assert table("head x", [("a", "1"), ("long", "2")]) == "head x\n  a     1\n  long  2"
