@@ -37,11 +37,12 @@ def load_head(
     """
     raw = flat_config(read_config(folder))
     tensors = read_tensors(folder, partial(refuse_other_kinds, folder))
-    tensors = {known_name(name): t for name, t in tensors.items() if not name.endswith(COMPUTED)}
     refuse_other_kinds(folder, tensors)
+    known = known_names(tensors)
+    tensors = {known[name]: tensor for name, tensor in tensors.items() if not name.endswith(COMPUTED)}
     third = is_eagle3(tensors, hidden_size)
     if third:
-        tensors = {name.replace("layers.0.", "midlayer."): tensor for name, tensor in tensors.items()}
+        tensors = {_renamed(name, {"layers.0.": "midlayer."}): tensor for name, tensor in tensors.items()}
     config = head_config(folder, raw, tensors)
     refuse_other_targets(folder, config, tensors, hidden_size, third)
     if config.own_embeddings and config.vocab_size != vocab_size:
@@ -69,7 +70,7 @@ def load_head(
 
 def refuse_other_kinds(folder: Path, names: Collection[str]) -> None:
     """Raise ValueError where the tensors' names are those of something else than an EAGLE head."""
-    if "fc.weight" not in map(known_name, names):
+    if "fc.weight" not in known_names(names).values():
         whole = any(name.startswith(("model.", "lm_head.", "transformer.")) for name in names)
         what = "a whole language model" if whole else f"none (its tensors: {', '.join(sorted(names)[:3])}, ...)"
         raise ValueError(f"{folder} was given as a head but holds {what}; an EAGLE head has a tensor fc.weight")
@@ -81,9 +82,21 @@ def flat_config(raw: dict) -> dict:
     return {**raw, **layer} if isinstance(layer, dict) else raw
 
 
-def known_name(name: str) -> str:
-    """A tensor's name in the first public layout, where speculators (vLLM) calls it otherwise."""
-    return name.replace("fusion_fc.", "fc.", 1) if name.startswith("fusion_fc.") else name
+SPECULATORS = {"fusion_fc.": "fc.", "transformer.": "layers.0."}
+"""What speculators (vLLM) calls an EAGLE-1 head's modules, and the first public layout does."""
+
+
+def known_names(names: Collection[str]) -> dict[str, str]:
+    """Every tensor's name in the layout of the authors' own checkpoints, by the name it has."""
+    told = any(name.startswith("fusion_fc.") for name in names)  # "transformer." alone may be a whole model's
+    return {name: _renamed(name, SPECULATORS if told else {}) for name in names}
+
+
+def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
+    for theirs, ours in prefixes.items():
+        if name.startswith(theirs):
+            return ours + name.removeprefix(theirs)
+    return name
 
 
 def is_eagle3(tensors: Mapping[str, Tensor], hidden_size: int) -> bool:

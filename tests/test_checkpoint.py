@@ -1,10 +1,12 @@
 """Heads in every public layout load and act alike, from folders and from the hub."""
 
+import json
 import shutil
 
 import pytest
 import torch
 from head_files import (
+    CONFIG,
     HIDDEN,
     TENSORS,
     TINY,
@@ -83,6 +85,18 @@ class TestLayouts:
         buffer = {"layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(8)}
         save_file(TENSORS | buffer, folder / "model.safetensors")
         assert torch.equal(outputs(load(folder)), EXPECTED)
+
+    def test_the_layout_of_speculators_is_read(self, folder):
+        """vLLM's speculators calls fc and the layer otherwise, and keeps the layer's sizes in a config of its own."""
+        theirs = {name.replace("layers.0.", "transformer."): tensor for name, tensor in TENSORS.items()}
+        theirs = {f"fusion_{name}" if name.startswith("fc.") else name: tensor for name, tensor in theirs.items()}
+        save_file(theirs, folder / "model.safetensors")
+        config = {"speculators_model_type": "eagle", "transformer_layer_config": CONFIG, "fusion_bias": True}
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        assert torch.equal(outputs(load(folder)), EXPECTED)
+        norms = {"embedding_layernorm.weight": torch.ones(HIDDEN)}  # a variant of theirs that is no EAGLE head
+        save_file(theirs | norms, folder / "model.safetensors")
+        assert refusal(folder).endswith("does not load: left over embedding_layernorm.weight")
 
     def test_sizes_a_config_may_leave_out(self, folder):
         write_config(folder, head_dim=None, max_position_embeddings=..., vocab_size=..., rope_theta=...)
