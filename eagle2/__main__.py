@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     add_generate(commands)
     add_record(commands)
+    add_pairs(commands)
     add_data(commands)
     add_train(commands)
     add_measure(commands)
@@ -79,6 +80,22 @@ def add_record(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=record)
     parser.add_argument("--device", default="auto", help="where the models run %(default)s")
     parser.add_argument("--dtype", default="auto", help="of the weights %(default)s")
+
+
+def add_pairs(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("pairs", help="list known public targets and heads, and whether they fit here")
+    parser.set_defaults(run=pairs)
+    parser.add_argument("--device", default="auto", help="the device whose memory counts (default: %(default)s)")
+    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")
+
+
+def pairs(options: argparse.Namespace) -> None:
+    """Print the registry."""
+    from eagle2 import loading, memory, registry
+
+    device = loading.choose_device(options.device)
+    dtype = str(loading.choose_dtype(options.dtype, device)).removeprefix("torch.")
+    print(registry.listing(dtype, memory.free_bytes(device)))
 
 
 def add_data(commands: argparse._SubParsersAction) -> None:
@@ -163,11 +180,15 @@ def generate(options: argparse.Namespace) -> None:
         raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
 
     import eagle2
-    from eagle2 import text
+    from eagle2 import found, text
 
+    note_known_head(options.target, options.head)
     engine = eagle2.load(options.target, options.head, options.device, options.dtype, options.draft_model)
     if engine.tokenizer is None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
+    if options.head:
+        rows = found.found(engine.drafter.head, engine.target.vocab_size)
+        print(found.table(f"head {options.head}", rows), file=sys.stderr)
     note_vocabulary(engine.pair, options.method)
     note_unused(options.method, tree, settings.sampling, law)
     if options.draft_model and engine.drafter_of(options.method) is not engine.draft_model:
@@ -197,6 +218,9 @@ def generate(options: argparse.Namespace) -> None:
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
+    if engine.pair.head and metrics.near_floor(rounds):
+        told = "the head's guesses are hardly ever right: it may belong to another target, or be untrained"
+        print(f"hint: {told}; the text is the target's all the same", file=sys.stderr)
 
 
 def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int | float]:
@@ -213,6 +237,16 @@ def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Itera
     spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
     telling = [name for name in law if getattr(sampling, name) != getattr(Sampling(), name)]
     _note([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
+
+
+def note_known_head(target: str | None, head: str | None) -> None:
+    """Say on stderr which public heads are known for a target that came without one."""
+    from eagle2 import registry
+
+    known = registry.heads_for(target) if target and not head else ()
+    if known:
+        heads = " or ".join(pair.head for pair in known)
+        print(f"note: {target} came without a head; known for it: {heads}", file=sys.stderr)
 
 
 def note_vocabulary(pair: Pair, method: str) -> None:

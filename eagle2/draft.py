@@ -11,7 +11,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from eagle2 import products
 from eagle2.cache import KeyValueRows
+from eagle2.eagle3 import Eagle3Head
 from eagle2.head import EagleHead
 from eagle2.policy import Policy
 from eagle2.target import Target
@@ -70,20 +72,37 @@ def grow_tree(
 
 
 class EagleDrafter:
-    """The EAGLE head with its target's embeddings and LM head.
+    """An EAGLE head with its target's embeddings and LM head, or its own where it brings some.
 
     draft_ids: the target's ids of the tokens it can propose, int64 [D] ascending, None for all. Of the LM head only
-    their rows are computed, so confidences are shares of these tokens alone.
+    their rows are computed, so confidences are shares of these tokens alone. Raises ValueError for a target that does
+    not hand out the features the head takes.
     """
 
-    def __init__(self, target: Target, head: EagleHead) -> None:
+    def __init__(self, target: Target, head: EagleHead | Eagle3Head) -> None:
+        if target.states != head.states:
+            raise ValueError(
+                f"the head takes hidden states {head.states} of its target, which hands out {target.states}; "
+                "give it target.handing_out(head.states)"
+            )
         self.target = target
         self.head = head.eval()
         self.draft_ids = head.draft_ids
-        self.lm_head = target.lm_head if self.draft_ids is None else target.lm_head_over(self.draft_ids)
+        if head.lm_head is not None:
+            self.lm_head = head.lm_head
+        else:
+            self.lm_head = target.lm_head if self.draft_ids is None else target.lm_head_over(self.draft_ids)
         self.vocabulary = target.vocab_size if self.draft_ids is None else len(self.draft_ids)
         if target.device.type == "mps" and self.draft_ids is not None:
             self.draft_ids = self.draft_ids.cpu()  # where `log_probs` are
+
+    def choose_products(self) -> None:
+        """Have the head and the LM head multiply in the order that is faster on this CPU."""
+        products.choose_products(self.head)
+        if self.head.lm_head is not None:
+            self.lm_head = self.head.lm_head
+        elif self.draft_ids is not None:  # a copy of some of the target's rows
+            self.lm_head = products.faster(self.lm_head)
 
     def begin(self, first: int) -> EagleDraft:  # no feature lies before the first id, so no pair holds it
         return EagleDraft(self)
@@ -98,7 +117,7 @@ class EagleDrafter:
 
         On MPS it comes back to the CPU, whose sorts are stable and whose integers have 64 bits; so does the pool.
         """
-        log_probs = self.lm_head(features).float().log_softmax(dim=-1)
+        log_probs = self.lm_head(self.head.before_lm_head(features)).float().log_softmax(dim=-1)
         return log_probs.cpu() if log_probs.device.type == "mps" else log_probs
 
 
@@ -122,6 +141,7 @@ class EagleDraft:
         positions = torch.arange(past, past + new, device=tokens.device)
         visible = torch.ones(new, past + new, dtype=torch.bool, device=tokens.device).tril(past)
         embeddings = self._drafter.embed(tokens)
+        features = self._drafter.head.fuse(features)
         self._feature = self._drafter.head(embeddings, features, positions, self.cache, visible)[-1:]
 
     @torch.inference_mode()

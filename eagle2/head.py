@@ -16,6 +16,7 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from eagle2.cache import KeyValueRows
+from eagle2.states import FEATURE
 from eagle2.vocabulary import target_ids
 
 
@@ -43,7 +44,13 @@ class HeadConfig:
 
 
 class EagleHead(nn.Module):
-    """Guesses the feature of the next position from (token embedding, feature) pairs."""
+    """Guesses the feature of the next position from (token embedding, feature) pairs.
+
+    states: which of the target's hidden states it takes. lm_head: none of its own.
+    """
+
+    states = FEATURE
+    lm_head = None
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
@@ -54,12 +61,20 @@ class EagleHead(nn.Module):
             self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         if config.draft_vocab_size is not None:
             self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.int64))
-        self.rotary = LlamaRotaryEmbedding(_rope_config(config))  # buffers only, none of them saved
+        self.rotary = rotary(config)  # buffers only, none of them saved
 
     @property
     def draft_ids(self) -> Tensor | None:
         """The target's ids of the tokens it can propose, int64 [D] ascending; None: all."""
         return None if self.config.draft_vocab_size is None else target_ids(self.d2t)
+
+    def fuse(self, features: Tensor) -> Tensor:
+        """The target's features as `forward` takes them: as they are."""
+        return features
+
+    def before_lm_head(self, predicted: Tensor) -> Tensor:
+        """What the LM head takes of predicted features: all of it, since the target's were normed."""
+        return predicted
 
     def forward(
         self, embeddings: Tensor, features: Tensor, positions: Tensor, cache: KeyValueRows, visible: Tensor
@@ -91,13 +106,14 @@ class DecoderLayer(nn.Module):
 class Attention(nn.Module):
     """Grouped-query attention with rotary positions over the cached rows and its own."""
 
-    def __init__(self, config: HeadConfig) -> None:
+    def __init__(self, config: HeadConfig, inputs: int | None = None) -> None:
         super().__init__()
         self.head_dim = config.head_dim
+        inputs = inputs or config.hidden_size  # EAGLE-3's is twice as wide
         width, kv_width = config.heads * config.head_dim, config.kv_heads * config.head_dim
-        self.q_proj = nn.Linear(config.hidden_size, width, bias=config.qkv_bias)
-        self.k_proj = nn.Linear(config.hidden_size, kv_width, bias=config.qkv_bias)
-        self.v_proj = nn.Linear(config.hidden_size, kv_width, bias=config.qkv_bias)
+        self.q_proj = nn.Linear(inputs, width, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(inputs, kv_width, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(inputs, kv_width, bias=config.qkv_bias)
         self.o_proj = nn.Linear(width, config.hidden_size, bias=False)
 
     def forward(self, hidden: Tensor, rope: tuple[Tensor, Tensor], cache: KeyValueRows, visible: Tensor) -> Tensor:
@@ -124,12 +140,14 @@ class GatedMLP(nn.Module):
         return self.down_proj(F.silu(self.gate_proj(hidden)) * self.up_proj(hidden))
 
 
-def _rope_config(config: HeadConfig) -> LlamaConfig:
-    """What transformers' rotary embedding reads; it computes any position, also past `max_positions`."""
-    return LlamaConfig(
-        hidden_size=config.hidden_size,
-        num_attention_heads=config.heads,
-        head_dim=config.head_dim,
-        max_position_embeddings=config.max_positions,
-        rope_parameters=dict(config.rope),
+def rotary(config: HeadConfig) -> LlamaRotaryEmbedding:
+    """transformers' rotary embedding; it computes any position, also past `max_positions`."""
+    return LlamaRotaryEmbedding(
+        LlamaConfig(
+            hidden_size=config.hidden_size,
+            num_attention_heads=config.heads,
+            head_dim=config.head_dim,
+            max_position_embeddings=config.max_positions,
+            rope_parameters=dict(config.rope),
+        )
     )

@@ -9,13 +9,16 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from eagle2 import embedded
-from eagle2.checkpoint import fetch_head, load_head, reason, unreachable
+from eagle2.checkpoint import load_head
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
+from eagle2.hub import fetch_head, unreachable
 from eagle2.independent import IndependentDrafter
-from eagle2.products import choose_products, faster
+from eagle2.memory import ROOM, free_bytes, refuse_too_large, weights_bytes
+from eagle2.products import choose_products
 from eagle2.target import Target
 from eagle2.trace import Pair
+from eagle2.weights import reason
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SPREAD = "spread"
@@ -56,16 +59,13 @@ def load(
     model = load_model(source, place, weights)
     verifier = Target(model)
     if folder is not None:
-        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights)
+        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
+        verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
+        if place.startswith("cpu"):
+            drafter.choose_products()
     tokenizer = load_tokenizer(source)
     independent = load_draft_model(str(draft_model), verifier, tokenizer, place, weights) if draft_model else None
-    if place.startswith("cpu"):
-        choose_products(model)
-        if drafter is not None:
-            choose_products(drafter.head)
-            if drafter.draft_ids is not None:  # a copy of some of the LM head's rows
-                drafter.lm_head = faster(drafter.lm_head)
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(embedded.HEAD) else head,
@@ -157,6 +157,8 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
     try:
         source = str(folder) if folder.is_dir() else source
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        if device.startswith("cpu"):
+            refuse_too_large(source, weights_bytes(config, dtype), free_bytes(device), device)
         spread = device == SPREAD or (device.startswith("cuda") and not fits(config, device, dtype))
         model, info = AutoModelForCausalLM.from_pretrained(
             source,
@@ -168,6 +170,8 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
             trust_remote_code=False,
         )
         model = model if spread else model.to(device)
+    except MemoryError:
+        raise
     except torch.OutOfMemoryError as error:
         raise MemoryError(f"{source} does not fit into the memory of {device}; try another, or {SPREAD}") from error
     except Exception as error:  # a foreign folder can make transformers raise nearly anything
@@ -182,15 +186,14 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
     if missing := sorted(info["missing_keys"]):
         some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{source} lacks {len(missing)} of its model's tensors ({some}), so it is incomplete")
+    if device.startswith("cpu"):
+        choose_products(model)
     return model
 
 
 def fits(config: object, device: str, dtype: torch.dtype) -> bool:
     """Whether the weights leave a tenth of the device's free memory to caches and activations."""
-    with torch.device("meta"):
-        parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
-    free, _ = torch.cuda.mem_get_info(device)
-    return parameters * dtype.itemsize < 0.9 * free
+    return weights_bytes(config, dtype) < ROOM * free_bytes(device)
 
 
 def load_tokenizer(source: str) -> object | None:
@@ -209,7 +212,7 @@ def load_tokenizer(source: str) -> object | None:
 
 def move(engine: Engine, device: str) -> Engine:
     """The same pair on another device, weights and dtype unchanged, with no runs going on there yet."""
-    target = Target(engine.target.model.to(device))
+    target = Target(engine.target.model.to(device)).handing_out(engine.target.states)
     independent = drafter = None
     if engine.draft_model is not None:
         independent = IndependentDrafter(Target(engine.draft_model.model.model.to(device)), target)

@@ -6,6 +6,8 @@ The only file, with cache.py, that knows transformers' caches, masks and windows
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,6 +17,7 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
 from eagle2.cache import TreeLayer
+from eagle2.states import FEATURE
 from eagle2.tree import ancestor_mask
 
 PROVEN_FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "mixtral", "gemma2")
@@ -46,11 +49,22 @@ class Target:
         refuse_unfit(model)
         self.vocab_size: int = self.config.vocab_size
         self.hidden_size: int = self.config.hidden_size
+        self.layers: int = self.config.num_hidden_layers
+        self.states: tuple[int, ...] = FEATURE
         self.context_limit: int = getattr(self.config, "max_position_embeddings", None) or 2**31
         self.end_ids = frozenset(_ids(model.config.eos_token_id) + _ids(model.generation_config.eos_token_id))
         self._boundary = _longrope_boundary(self.config)
         if self.config.model_type not in PROVEN_FAMILIES:
             check_tree_attention(self)
+
+    def handing_out(self, states: Sequence[int]) -> Target:
+        """The same model, whose features are these hidden states side by side (EAGLE-3), instead of the last one.
+
+        State 0 enters the first layer, state i the layer after i others.
+        """
+        other = copy.copy(self)
+        other.states = tuple(states)
+        return other
 
     @property
     def device(self) -> torch.device:
@@ -149,10 +163,11 @@ class Target:
             position_ids=positions[None],
             cache=cache.layers,
             use_cache=True,
-            output_hidden_states=[-1],  # the feature: what the final norm gives the LM head
+            output_hidden_states=list(self.states),
             logits_to_keep=logits_to_keep,
         )
-        return out.logits[0].to(self.device).float(), out.hidden_states[-1][0].to(self.device)
+        features = [out.hidden_states[state][0].to(self.device) for state in self.states]
+        return out.logits[0].to(self.device).float(), features[0] if len(features) == 1 else torch.cat(features, dim=-1)
 
     def _chunks(self, length: int, new: int) -> list[tuple[int, int]]:
         """Pieces (start, end) in which `new` ids are fed after `length` cached ones."""

@@ -23,6 +23,8 @@ LAST_LINE = re.compile(
     r"(\d+) tokens, (\d+) rounds, tau (none|\d+\.\d\d) \(bonus included\), "
     r"(none decoded|\d+\.\d tokens/s), prefill \d+ ms"
 )
+FOUND = re.compile(r"^head .*\n(?:  .*\n)+", re.MULTILINE)
+"""The table of what a head is, on stderr."""
 LOADING_BAR = re.compile(r"\r[^\r\n]*\d+/\d+ [^\r\n]*\n?")
 
 
@@ -39,7 +41,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
     except SystemExit as left:  # argparse's way
         code = left.code
     said = capsys.readouterr()
-    return code, said.out, LOADING_BAR.sub("", said.err)
+    return code, said.out, FOUND.sub("", LOADING_BAR.sub("", said.err))
 
 
 def error(capsys, *arguments: str) -> str:
@@ -87,6 +89,29 @@ class TestGenerate:
             assert (trace.effective is None) == (method == "plain")
             runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
         assert len(runs) == 1
+
+    def test_what_a_head_is_is_told_in_a_table(self, capsys, pair):
+        main(["generate", "Hi", "--max-new-tokens", "2", *pair])
+        (told,) = FOUND.findall(LOADING_BAR.sub("", capsys.readouterr().err))
+        assert told.startswith(f"head {PAIR / 'head'}\n  kind         EAGLE-1/2\n")
+        assert "\n  vocabulary   256 of 256 tokens\n" in told
+
+    def test_a_head_that_guesses_nothing_right_is_hinted_at_and_changes_no_text(self, capsys, pair, tmp_path):
+        shutil.copy(PAIR / "head" / "config.json", tmp_path)
+        tensors = load_file(PAIR / "head" / "model.safetensors")
+        save_file({name: torch.zeros_like(t) for name, t in tensors.items()}, tmp_path / "model.safetensors")
+        deaf = ["Hi", "--max-new-tokens", "20", *pair[:3], str(tmp_path), *pair[4:]]
+        _, out, err = run(capsys, *deaf)
+        assert err.startswith("hint: the head's guesses are hardly ever right: it may belong to another target")
+        plain = run(capsys, *deaf, "--method", "plain")
+        assert plain[2] == ""
+        assert out.rpartition("\n20 tokens")[0] == plain[1].rpartition("\n20 tokens")[0]
+
+    def test_a_known_target_without_a_head_is_told_of_one(self, capsys, monkeypatch):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        code, _, err = run(capsys, "Hi", "--target", "Qwen/Qwen3-8B")
+        assert code == 2
+        assert err.startswith("note: Qwen/Qwen3-8B came without a head; known for it: AngelSlim/Qwen3-8B_eagle3\n")
 
     def test_a_draft_vocabulary_is_told(self, capsys, pair, tmp_path):
         shutil.copy(PAIR / "head" / "config.json", tmp_path)

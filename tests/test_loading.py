@@ -144,7 +144,7 @@ class TestFaults:
     def test_a_hub_id_that_cannot_be_fetched(self):
         message = refusal("nobody/nothing")
         assert message.startswith("'nobody/nothing' is no folder here and could not be fetched from the hub (")
-        assert message.endswith("; check the name or the connection")
+        assert "); check the name" in message
 
     def test_a_mistyped_head_is_noticed_before_the_target_is_loaded(self, tmp_path):
         # The target would be refused as well, were it looked at first.

@@ -61,6 +61,8 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
         parts.append(chip(told_speedup(found, language), say("formula.speedup", language)))
         lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
         parts.append(chip(lossless, say("formula.lossless", language), "es-good" if not found.differing else "es-bad"))
+    if turn.pair.head and metrics.near_floor(turn.rounds):
+        parts.append(chip(say("chip.misfit", language), say("chip.misfit_title", language), "es-bad"))
     if turn.name:
         parts.append(chip(say("chip.recorded", language), say("chip.recorded_title", language)))
     return f'<div class="es-chips">{"".join(parts)}</div>'

@@ -127,6 +127,9 @@ PAGE_ENGLISH = {
     "chip.recorded": "recorded",
     "chip.recorded_title": "A recorded run: no model is needed to look at it.",
     "chip.pair_title": "target {target} ({revision}), head {head} ({head_revision})",
+    "chip.misfit": "hardly any draft accepted",
+    "chip.misfit_title": "The head's guesses are hardly ever right: it may belong to another target, or be untrained. "
+    "The text is the target's all the same.",
     "chip.vocabulary": "drafts {draft} of {all} tokens",
     "chip.vocabulary_title": "Confidences are shares of a draft vocabulary of {draft} of {all} tokens, "
     "so confidences and values run high. The text is the target's all the same.",

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from eagle2 import embedded, loading, metrics, statistics
+from eagle2 import checkpoint, embedded, hub, loading, metrics, statistics
 from eagle2.config import TreeShape
 from eagle2.engine import Engine
 from eagle2.head import EagleHead
@@ -124,10 +124,7 @@ def run(options: argparse.Namespace) -> None:
     first, *others = options.head or [str(embedded.HEAD)]
     engine = loading.load(options.target, first, options.device, options.dtype)
     target = engine.target
-    heads = {
-        name: loading.load_head(loading.fetch_head(name)[0], target.hidden_size, target.vocab_size, target.dtype)
-        for name in others
-    }  # all of them before any takes its time
+    heads = {name: another_head(target, name) for name in others}  # all of them before any takes its time
     answers = answer(engine, questions, shape, options.max_new_tokens)
     reports = {first: report(questions, [known.rounds for known in answers])}
     print("\n".join(told(first, reports[first])), flush=True)
@@ -137,6 +134,15 @@ def run(options: argparse.Namespace) -> None:
         print("\n".join(told(name, reports[name])), flush=True)
     if options.json:
         options.json.write_text(json.dumps({name: vars(r) for name, r in reports.items()}, indent=2), encoding="utf-8")
+
+
+def another_head(target: Target, name: str) -> EagleHead:
+    """A further head for the target. Raises ValueError where it reads other hidden states than the first one."""
+    folder, _ = hub.fetch_head(name)
+    head = checkpoint.load_head(folder, target.hidden_size, target.vocab_size, target.dtype, target.layers)
+    if tuple(head.states) != tuple(target.states):
+        raise ValueError(f"{name} reads other hidden states of the target than the first head; measure it by itself")
+    return head
 
 
 def told(name: str, found: Report) -> Iterable[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fixtures_edges import FIRST, SECOND, TRACE, plain_round
 
-from eagle2.trace import Pair, Settings
+from eagle2.trace import Pair, Round, Settings
 from visual.panels import Comparison, chips, metrics_table
 from visual.session import Turn
 
@@ -107,6 +107,14 @@ def test_a_draft_vocabulary_is_told_beside_the_pair_and_under_the_metrics():
     plain = replace(turn, settings=Settings("plain"))
     for shown in (chips(TURN, ""), metrics_table(TURN), chips(plain, ""), metrics_table(plain)):
         assert "49,152" not in shown
+
+
+def test_a_head_that_guesses_nothing_right_is_hinted_at():
+    rounds = [Round(i, 5, 1, (), 9, (9,), None, drafted=3, kept=3) for i in range(1, 18)]
+    told = ">hardly any draft accepted<"
+    assert told in chips(replace(MADE, rounds=rounds), "")
+    assert told not in chips(replace(MADE, rounds=rounds[:9]), "")
+    assert told not in chips(replace(MADE, rounds=rounds, pair=Pair("a target")), "")
 
 
 def test_hostile_pair_names_are_text():
