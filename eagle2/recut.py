@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from eagle2.choices import choices, descend
 from eagle2.config import EAGLE_PATHS, TreeShape
-from eagle2.trace import ROOT, Round, Settings, Trace
+from eagle2.trace import ROOT, Pair, Round, Settings, Trace
 
 LIKELIEST = ("chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both", "static")
 """Methods whose pools hold the likeliest children of each expanded node: the ones that can be cut again."""
@@ -153,7 +153,7 @@ def as_round(rounds: Sequence[Round], index: int, tree: Cut) -> Round:
     """The round as it would have been recorded with `tree`, for the figures; times are left out.
 
     What the recording does not know stays None: the target's probabilities of nodes it never verified, and the bonus
-    token where the known choices ran out. Checks are those of the recorded walk as far as both walks go together.
+    token where the known choices ran out. Checks are the recorded walk's, or none where this walk goes further.
     """
     r = rounds[index]
     chosen = choices(rounds, index)
@@ -194,7 +194,7 @@ def as_round(rounds: Sequence[Round], index: int, tree: Cut) -> Round:
         fate=tuple(
             "pruned" if node not in kept else "accepted" if node in accepted else "rejected" for node in tree.drafted
         ),
-        checks=tuple(checks),
+        checks=tuple(checks) if len(checks) == len(path) else (),
     )
 
 
@@ -205,11 +205,7 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
     the same. At the run's own settings the round comes out as recorded, but for times and rounding. Raises ValueError
     where the engine has other models, or the run has no such round.
     """
-    if (engine.pair.target, engine.pair.head) != (trace.pair.target, trace.pair.head):
-        raise ValueError(
-            f"this run was made by {trace.pair.target} with {trace.pair.head}, and "
-            f"{engine.pair.target} with {engine.pair.head} is loaded; load the same models to grow its rounds again"
-        )
+    check_pair(engine, trace.pair)
     if not 0 <= index < len(trace.rounds):
         raise ValueError(f"the run has no round {index + 1}; it has {len(trace.rounds)}")
     policy = settings.policy if settings.paths is None else settings.paths
@@ -220,6 +216,15 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
         return next(rounds)
     finally:
         rounds.close()
+
+
+def check_pair(engine: object, pair: Pair) -> None:
+    """Raise ValueError unless the engine has the models of `pair`."""
+    if (engine.pair.target, engine.pair.head) != (pair.target, pair.head):
+        raise ValueError(
+            f"this run was made by {pair.target} with {pair.head}, and {engine.pair.target} with {engine.pair.head} is "
+            "loaded; load the same models to grow its rounds again"
+        )
 
 
 def _children(round: Round) -> dict[int, list[int]]:
