@@ -134,6 +134,16 @@ CHAINS = ("chain", "ngram", "sps")
 STATIC = "static"
 """The name of a static tree of one's own, given as paths of child ranks."""
 
+_EAGLE_TREE = """
+    0 1 2 3
+    00 01 02 10 11 20 21 30
+    000 001 002 010 011 020 021 100
+    0000 0001 0002
+    00000 00001
+"""
+EAGLE_PATHS = tuple(tuple(map(int, path)) for path in _EAGLE_TREE.split())
+"""EAGLE-1's static tree as child ranks from the root: 25 nodes, 4/8/8/3/2 over five levels."""
+
 EAGLE_SHAPE = TreeShape(top_k=4, depth=5, max_nodes=25)
 """EAGLE-1's static tree: 4/8/8/3/2 nodes over five levels."""
 

@@ -13,19 +13,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from eagle2.config import AUTO, STATIC, TreeShape, check_integer, effective_shape
+from eagle2.config import AUTO, EAGLE_PATHS, STATIC, TreeShape, check_integer, effective_shape
 from eagle2.costs import Costs, best_budget, rows_fed, width
 from eagle2.tree import Pool, best
-
-_EAGLE_TREE = """
-    0 1 2 3
-    00 01 02 10 11 20 21 30
-    000 001 002 010 011 020 021 100
-    0000 0001 0002
-    00000 00001
-"""
-EAGLE_PATHS = tuple(tuple(map(int, path)) for path in _EAGLE_TREE.split())
-"""EAGLE-1's static tree as child ranks from the root: 25 nodes, 4/8/8/3/2 over five levels."""
 
 
 class Policy(Protocol):

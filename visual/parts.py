@@ -20,6 +20,10 @@ RECORDINGS = (
     "ten-plus-two-equals",
     "list",
     "story-at-temperature-1",
+    "figure-7",
+    "figure-4",
+    "figure-4-equals-eagle",
+    "figure-4-equals-eagle2",
 )
 PROMPTS = (
     "Give me a recipe for pancakes.",

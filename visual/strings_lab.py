@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 LAB_ENGLISH = {
+    # the paper's worked examples
+    "recording.figure-7": "The paper's figure 7, by hand: “It is a good”",
+    "recording.figure-4": "The paper's figure 4, by hand: “10+2”, two candidates",
+    "recording.figure-4-equals-eagle": "Figure 4: “10+2=” with EAGLE's static tree",
+    "recording.figure-4-equals-eagle2": "Figure 4: “10+2=” with EAGLE-2",
+    # figures over a session
     "session.confidence": "confidence c",
     "session.drawn_share": "share the target drew",
     "session.calibrated": "calibrated",

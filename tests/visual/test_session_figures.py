@@ -32,7 +32,7 @@ def test_reliability_draws_shares_with_counts_against_the_diagonal():
     bars = trace(figures.reliability([ROUND]), "bins")
     assert list(bars.x) == [0.25, 0.35, 0.65]
     assert list(bars.y) == [0, 0, 1]
-    assert list(bars.text) == ["1", "1", "2"]
+    assert list(trace(figures.reliability([ROUND]), "counts").text) == ["1", "1", "2"]
     assert list(bars.customdata) == ["0 of 1", "0 of 1", "2 of 2"]
     line = trace(figures.reliability([ROUND]), "diagonal")
     assert list(line.x) == list(line.y) == [0, 1]

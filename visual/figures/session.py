@@ -18,6 +18,8 @@ from eagle2.trace import Round
 from visual import theme
 from visual.strings import say
 
+COUNTS_AT = -0.06
+"""Where, under the bars, the number of nodes in each is written."""
 FEW = 5
 """A run of fewer rounds gets no dot of its own: its share would be noise."""
 LENGTH_STEP = 0.5
@@ -71,25 +73,30 @@ def reliability(rounds: Sequence[Round], look: str = "light", language: str = "e
         "width": [round(b.high - b.low, 4) * 0.86 for b in bins],
         "y": [round(b.share, 4) for b in bins],
         "name": say("session.reliability_bars", language),
-        "text": [str(b.count) for b in bins],
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textangle": 0,
-        "constraintext": "none",
         "customdata": [say("session.count", language, drawn=b.drawn, count=b.count) for b in bins],
         "hovertemplate": "%{y:.3f} (%{customdata})<extra></extra>",
         "marker": {"color": theme.color("blue_soft", look), "line": {"color": theme.color("blue", look), "width": 1.5}},
-        "textfont": {"color": theme.color("ink", look), "size": 13},
         "error_y": whiskers([(b.drawn, b.count) for b in bins], look),
         "meta": "bins",
     }
+    counts = {
+        "type": "scatter",
+        "mode": "text",
+        "x": bars["x"],
+        "y": [COUNTS_AT] * len(bins),
+        "text": [str(b.count) for b in bins],
+        "textfont": {"color": theme.color("muted", look), "size": 14},
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "meta": "counts",
+    }
     figure = go.Figure(
         {
-            "data": [bars, diagonal(0, 1, look, say("session.calibrated", language))],
+            "data": [bars, counts, diagonal(0, 1, look, say("session.calibrated", language))],
             "layout": layout(look, say("session.confidence", language), say("session.drawn_share", language)),
         }
     )
-    return figure.update_xaxes(range=[0, 1], dtick=0.2).update_yaxes(range=[0, 1.02])
+    return figure.update_xaxes(range=[0, 1], dtick=0.2).update_yaxes(range=[2 * COUNTS_AT, 1.02])
 
 
 def split_runs(rounds: Sequence[Round]) -> list[list[Round]]:
@@ -212,6 +219,7 @@ def tau_by_max_nodes(rounds: Sequence[Round], look: str = "light", language: str
     ]
     titles = say("session.max_nodes", language), say("session.tokens", language)
     figure = go.Figure({"data": data, "layout": layout(look, *titles, hovermode="x")})
+    figure.update_yaxes(range=[1, 1.04 * max([1.0, *(max(b.predicted, b.tokens) for b in found)]) + 0.1])
     figure.update_xaxes(type="log", tickvals=[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000])
     kept = {r.kept for r in rounds if r.token}
     if len(kept) == 1 and found:
@@ -242,12 +250,12 @@ def values_by_fate(rounds: Sequence[Round], look: str = "light", language: str =
                 "y": [round(count / len(values), 4) if values else 0 for count in counts],
                 "customdata": counts,
                 "name": say(f"session.fate.{fate}", language, count=len(values)),
-                "marker": {"color": theme.color(shade, look), "pattern": {"shape": pattern}},
+                "marker": {"color": theme.color(shade, look), "pattern": {"shape": pattern, "solidity": 0.6}},
                 "hovertemplate": "%{y:.3f} (%{customdata})",
                 "meta": fate,
             }
         )
     titles = say("session.value", language), say("session.node_share", language)
-    figure = go.Figure({"data": data, "layout": layout(look, *titles, bargap=0.25, barmode="group", hovermode="x")})
+    figure = go.Figure({"data": data, "layout": layout(look, *titles, bargap=0.1, barmode="group", hovermode="x")})
     decades = list(range(-DECADES, 1))
     return figure.update_xaxes(tickvals=decades, ticktext=[f"{10.0**d:.10f}".rstrip("0").rstrip(".") for d in decades])
