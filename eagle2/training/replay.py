@@ -37,7 +37,7 @@ class Replayed:
 
     def __init__(self, target: Target, ids: Sequence[int], features: np.ndarray) -> None:
         self.embed, self.lm_head, self.lm_head_over = target.embed, target.lm_head, target.lm_head_over
-        self.vocab_size, self.hidden_size = target.vocab_size, target.hidden_size
+        self.vocab_size, self.hidden_size, self.states = target.vocab_size, target.hidden_size, target.states
         self.device, self.dtype = target.device, target.dtype
         self.context_limit = len(ids)
         self.end_ids: frozenset[int] = frozenset()  # the text ends where it ends
