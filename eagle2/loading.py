@@ -10,6 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 
 from eagle2 import embedded
 from eagle2.checkpoint import load_head
+from eagle2.costs import Costs
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
 from eagle2.hub import fetch_head, unreachable
@@ -210,8 +211,11 @@ def load_tokenizer(source: str) -> object | None:
         raise ValueError(f"the tokenizer in {source} cannot be read ({reason(error)})") from error
 
 
-def move(engine: Engine, device: str) -> Engine:
-    """The same pair on another device, weights and dtype unchanged, with no runs going on there yet."""
+def move(engine: Engine, device: str, costs: Costs | None = None) -> Engine:
+    """The same pair on another device, weights and dtype unchanged, with no runs going on there yet.
+
+    costs: what rounds cost there, where that is known; else it is measured when it is needed.
+    """
     target = Target(engine.target.model.to(device)).handing_out(engine.target.states)
     independent = drafter = None
     if engine.draft_model is not None:
@@ -221,4 +225,4 @@ def move(engine: Engine, device: str) -> Engine:
     elif engine.drafter is not None:
         drafter = EagleDrafter(target, engine.drafter.head.to(device))
     pair = replace(engine.pair, device=device)
-    return Engine(target, drafter, engine.tokenizer, pair, draft_model=independent)
+    return Engine(target, drafter, engine.tokenizer, pair, draft_model=independent, costs=costs)

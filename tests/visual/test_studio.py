@@ -192,8 +192,14 @@ begun = len(list(itertools.islice(studio.rounds(turn), 2)))
 list(studio.rounds(turn))
 found = studio.compare(turn)
 plain = engine.plain(turn.prompt_ids, Sampling(), 20)
+auto = Settings("eagle2-auto", TreeShape(3, 3, 8), Sampling(), 20)
+timed = Visit().begin(studio.engine_for(auto), "one two", "", auto)
+list(itertools.islice(studio.rounds(timed), 2))
+list(studio.rounds(timed))
+again = Visit().begin(studio.engine_for(auto), "two", "", auto)
 print(json.dumps({"before": spaces.BEFORE_TORCH, "calls": spaces.CALLS, "begun": begun, "differing": found.differing,
-    "same": turn.ids == turn.prompt_ids + plain, "saved": len(turn.trace().new_ids), "device": engine.pair.device}))
+    "same": turn.ids == timed.ids == turn.prompt_ids + plain, "costs": timed.trace().costs == again.costs != None,
+     "saved": len(turn.trace().new_ids), "device": engine.pair.device}))
 """
 
 
@@ -208,7 +214,8 @@ def test_on_zero_gpu_runs_go_through_the_decorated_function_as_plain_data(pair, 
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["before"], "spaces must be imported before torch"
-    assert [name for name, _ in told["calls"]] == ["_work", "_work", "_check"]
+    assert [name for name, _ in told["calls"]] == ["_work", "_work", "_check", "_measure", "_work", "_work"]
+    assert told["costs"], "they are measured once, in a worker, and kept with the run"
     assert all(0 < seconds <= MOST_SECONDS for _, seconds in told["calls"])
     assert (told["begun"], told["saved"], told["same"], told["differing"]) == (2, 20, True, 0)
     assert told["device"] == "cpu"
