@@ -16,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from eagle2 import checkpoint, embedded, hub, loading, metrics, statistics
+from eagle2.bench.work import Question, read
 from eagle2.config import TreeShape
 from eagle2.engine import Engine
 from eagle2.head import EagleHead
@@ -25,12 +26,6 @@ from eagle2.training.replay import replay
 
 EDGES = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
 """Bins of confidence; the outer two are those that a tree's shape hangs on."""
-
-
-@dataclass(frozen=True)
-class Question:
-    category: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -50,37 +45,16 @@ class Report:
     """
 
     tau: float
-    by_category: dict[str, float]
+    by_family: dict[str, float]
     by_depth: list[tuple[int, int]]
     reliability: list[tuple[float, int, float | None]]
 
 
-def read_questions(path: Path, every: int) -> list[Question]:
-    """The first turn of every `every`-th question of a file in Spec-Bench's layout: JSON lines with `turns`.
-
-    Raises ValueError for a line that holds no question.
-    """
-    if every < 1:
-        raise ValueError(f"--every is {every}; it must be 1 or more")
-    found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            found.append(Question(str(record.get("category", "questions")), str(record["turns"][0])))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f'{path}, line {number}, is no question: it must be an object with "turns"') from error
-    if not found:
-        raise ValueError(f"{path} holds no questions")
-    return found[::every]
-
-
 def answer(engine: Engine, questions: Sequence[Question], shape: TreeShape, max_new_tokens: int) -> list[Answer]:
-    """Each question's answer and rounds, greedily."""
+    """The answer to each question's first turn and its rounds, greedily."""
     answers = []
     for question in _told(questions, "decoding"):
-        prompt = engine.encode_chat([{"role": "user", "content": question.text}])
+        prompt = engine.encode_chat([{"role": "user", "content": question.turns[0]}])
         rounds = list(engine.rounds(prompt, shape, max_new_tokens=max_new_tokens))
         answers.append(Answer(prompt, [token for r in rounds for token in r.committed], rounds))
     return answers
@@ -108,10 +82,10 @@ def report(questions: Sequence[Question], runs: Sequence[Sequence[Round]]) -> Re
     rounds = [r for run in runs for r in run]
     families: dict[str, list[Round]] = {}
     for question, run in zip(questions, runs, strict=True):
-        families.setdefault(question.category, []).extend(run)
+        families.setdefault(question.family, []).extend(run)
     return Report(
         tau=metrics.tau(rounds) or 0.0,
-        by_category={name: metrics.tau(found) or 0.0 for name, found in families.items()},
+        by_family={name: metrics.tau(found) or 0.0 for name, found in families.items()},
         by_depth=metrics.acceptance_by_depth(rounds),
         reliability=[(b.low, b.count, b.share) for b in statistics.reliability(rounds, EDGES)],
     )
@@ -119,7 +93,9 @@ def report(questions: Sequence[Question], runs: Sequence[Sequence[Round]]) -> Re
 
 def run(options: argparse.Namespace) -> None:
     """Measure each head on the same questions; a table on stdout, everything in --json."""
-    questions = read_questions(options.questions, options.every)
+    if options.every < 1:
+        raise ValueError(f"--every is {options.every}; it must be at least 1")
+    questions = read(options.questions)[:: options.every]
     shape = TreeShape(options.top_k, options.depth, options.max_nodes)
     first, *others = options.head or [str(embedded.HEAD)]
     engine = loading.load(options.target, first, options.device, options.dtype)
@@ -148,7 +124,7 @@ def another_head(target: Target, name: str) -> EagleHead:
 def told(name: str, found: Report) -> Iterable[str]:
     """A report as lines of text."""
     yield f"{name}: tau {found.tau:.3f}"
-    yield "  tau by category: " + ", ".join(f"{category} {tau:.2f}" for category, tau in found.by_category.items())
+    yield "  tau by family: " + ", ".join(f"{family} {tau:.2f}" for family, tau in found.by_family.items())
     yield "  accepted by depth: " + ", ".join(f"{took / max(1, tried):.2f}" for tried, took in found.by_depth)
     bins = (f"{low:g}+ {'none' if share is None else f'{share:.1%}'} of {n:,}" for low, n, share in found.reliability)
     yield "  accepted by confidence: " + ", ".join(bins)

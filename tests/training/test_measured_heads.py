@@ -1,4 +1,4 @@
-"""Heads are compared by what their rounds brought: tau over all passes, by category, depth and confidence."""
+"""Heads are compared by what their rounds brought: tau over all passes, by family, depth and confidence."""
 
 import json
 import shutil
@@ -7,8 +7,9 @@ import pytest
 
 from eagle2 import embedded
 from eagle2.__main__ import main
+from eagle2.bench.work import Question
 from eagle2.trace import Round
-from eagle2.training.measure import Question, read_questions, report, told
+from eagle2.training.measure import report, told
 
 
 def one_round(index, confidences, accepted, bonus):
@@ -42,9 +43,9 @@ def test_a_report_counts_every_pass_the_same():
         [one_round(0, [0.97, 0.01], 0, 7), one_round(1, [0.96, 0.02], 0, 7)],
         [one_round(0, [0.5, 0.3], None, 7)],
     ]
-    found = report([Question("maths", "a"), Question("chat", "b")], runs)
+    found = report([Question("1", "maths", ("a",)), Question("2", "chat", ("b",))], runs)
     assert found.tau == pytest.approx(5 / 3)  # 2 + 2 + 1 tokens in three passes, the prefill's not counted
-    assert found.by_category == {"maths": 2.0, "chat": 1.0}
+    assert found.by_family == {"maths": 2.0, "chat": 1.0}
     assert found.by_depth == [(3, 2)]
     bins = {low: (count, share) for low, count, share in found.reliability}
     assert bins[0.95] == (2, 1.0)
@@ -57,28 +58,12 @@ def test_a_report_counts_every_pass_the_same():
     assert "0.6+ none of 0" in lines[-1]
 
 
-def test_every_nth_question_is_taken_with_its_first_turn(tmp_path):
-    path = tmp_path / "questions.jsonl"
-    lines = [{"question_id": n, "category": "ab"[n % 2], "turns": [f"first {n}", "second"]} for n in range(5)]
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n\n", encoding="utf-8")
-    assert read_questions(path, 2) == [Question("a", "first 0"), Question("a", "first 2"), Question("a", "first 4")]
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [("not json", "line 1, is no question"), ('{"turns": []}', "line 1, is no question"), ("\n", "holds no questions")],
-)
-def test_a_file_without_questions_is_refused(tmp_path, text, sentence):
-    path = tmp_path / "questions.jsonl"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=sentence):
-        read_questions(path, 1)
-
-
 @pytest.mark.model
 def test_a_replayed_head_fares_as_it_does_when_it_decodes(tmp_path, capsys):
     path = tmp_path / "questions.jsonl"
-    path.write_text(json.dumps({"category": "lists", "turns": ["Count from one to ten."]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"question_id": 1, "category": "lists", "turns": ["Count from one to ten."]}), encoding="utf-8"
+    )
     head, same = str(embedded.HEAD), str(tmp_path / "same")
     shutil.copytree(head, same)
     shape = ["--max-nodes", "8", "--top-k", "3", "--depth", "3", "--max-new-tokens", "12"]
