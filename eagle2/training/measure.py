@@ -10,7 +10,6 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
