@@ -78,7 +78,7 @@ def methods(labels: str | None, quick: bool, draft_model: bool) -> tuple[Method,
     if labels is not None:
         chosen = [label.strip() for label in labels.split(",") if label.strip()]
     elif quick:
-        chosen = [label for label in QUICK if label in (*METHODS, TRANSFORMERS)]
+        chosen = list(QUICK)
     else:
         chosen = [TRANSFORMERS, *(name for name in METHODS if name != "sps" or draft_model)]
     found = [Method.of(label) for label in ["plain", *(label for label in chosen if label != "plain")]]
