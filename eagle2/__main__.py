@@ -129,15 +129,15 @@ def generate(options: argparse.Namespace) -> None:
         raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
 
     import eagle2
-    from eagle2 import found, text
+    from eagle2 import text
+    from eagle2.found import announce
 
     note_known_head(options.target, options.head)
     engine = eagle2.load(options.target, options.head, options.device, options.dtype)
     if engine.tokenizer is None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
     if options.head:
-        rows = found.found(engine.drafter.head, engine.target.vocab_size)
-        print(found.table(f"head {options.head}", rows), file=sys.stderr)
+        announce(options.head, engine.drafter.head, engine.target.vocab_size)
     note_vocabulary(engine.pair, options.method)
     note_unused(options.method, tree, settings.sampling, law)
     note_clamped(engine.policy(settings.policy, settings.shape), settings.shape, tree)
