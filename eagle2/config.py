@@ -109,11 +109,43 @@ class Sampling:
         return self.temperature == 0
 
 
-METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
-"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape."""
+METHODS = (
+    "plain",
+    "chain",
+    "eagle",
+    "eagle2",
+    "eagle2-auto",
+    "eagle2-no-value",
+    "eagle2-no-rerank",
+    "eagle2-no-both",
+    "ngram",
+    "sps",
+)
+"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape; `eagle2-auto` uses up to the one
+given, as far as it pays on this machine; `ngram` and `sps` bring their own drafter: prompt lookup, and an independent
+draft model."""
+
+AUTO = "eagle2-auto"
+"""The method that needs to know what rounds cost on this machine."""
+
+CHAINS = ("chain", "ngram", "sps")
+"""Methods that guess one token per level."""
+
+HEADLESS = ("plain", "ngram", "sps")
+"""Methods whose guesses, if any, no EAGLE head makes."""
 
 STATIC = "static"
 """The name of a static tree of one's own, given as paths of child ranks."""
+
+_EAGLE_TREE = """
+    0 1 2 3
+    00 01 02 10 11 20 21 30
+    000 001 002 010 011 020 021 100
+    0000 0001 0002
+    00000 00001
+"""
+EAGLE_PATHS = tuple(tuple(map(int, path)) for path in _EAGLE_TREE.split())
+"""EAGLE-1's static tree as child ranks from the root: 25 nodes, 4/8/8/3/2 over five levels."""
 
 EAGLE_SHAPE = TreeShape(top_k=4, depth=5, max_nodes=25)
 """EAGLE-1's static tree: 4/8/8/3/2 nodes over five levels."""
@@ -135,7 +167,7 @@ def effective_shape(method: str, shape: TreeShape, vocabulary: int) -> TreeShape
         return None
     if method == "eagle":
         return EAGLE_SHAPE
-    top_k = min(1 if method == "chain" else shape.top_k, vocabulary)
+    top_k = min(1 if method in CHAINS else shape.top_k, vocabulary)
     if method in ("eagle2-no-rerank", "eagle2-no-both"):
         return TreeShape(
             top_k, shape.depth, top_k * shape.depth

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from eagle2 import products
 from eagle2.cache import KeyValueRows
 from eagle2.eagle3 import Eagle3Head
 from eagle2.head import EagleHead
@@ -34,8 +35,8 @@ class Drafter(Protocol):
 
     vocabulary: int
 
-    def begin(self) -> Draft:
-        """A fresh state that has seen no token."""
+    def begin(self, first: int) -> Draft:
+        """The state of a run whose prompt begins with id `first`; the tokens after it come with `extend`."""
 
 
 Expand = Callable[[Pool, Tensor, Tensor], Tensor]
@@ -64,6 +65,8 @@ def grow_tree(
         pool = pool.grow(nodes[place // width], tokens.flatten()[place], log_confidence.flatten()[place])
         if level < depth:
             nodes = policy.expand(pool).to(device)
+            if not len(nodes):
+                break
             log_probs = expand(pool, nodes, place[nodes - pool.level] // width)
     return pool
 
@@ -93,7 +96,15 @@ class EagleDrafter:
         if target.device.type == "mps" and self.draft_ids is not None:
             self.draft_ids = self.draft_ids.cpu()  # where `log_probs` are
 
-    def begin(self) -> EagleDraft:
+    def choose_products(self) -> None:
+        """Have the head and the LM head multiply in the order that is faster on this CPU."""
+        products.choose_products(self.head)
+        if self.head.lm_head is not None:
+            self.lm_head = self.head.lm_head
+        elif self.draft_ids is not None:  # a copy of some of the target's rows
+            self.lm_head = products.faster(self.lm_head)
+
+    def begin(self, first: int) -> EagleDraft:  # no feature lies before the first id, so no pair holds it
         return EagleDraft(self)
 
     def embed(self, tokens: Tensor) -> Tensor:

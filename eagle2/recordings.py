@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eagle2 import trace_file
+from eagle2 import trace_file, worked
 from eagle2.config import Sampling, TreeShape
 from eagle2.engine import Engine
 from eagle2.trace import Settings
@@ -40,8 +40,9 @@ RECORDINGS = (
 
 
 def record(engine: Engine, folder: Path = FOLDER) -> Iterator[Path]:
-    """Make every recording again, one file each; yields each file as it is written."""
+    """Make every recording again, one file each, and the worked examples; yields each file as it is written."""
     folder.mkdir(parents=True, exist_ok=True)
+    yield from worked.write(folder)
     for wanted in RECORDINGS:
         messages = [{"role": "user", "content": wanted.prompt}]
         begun = engine.tokenizer(wanted.begun, add_special_tokens=False)["input_ids"] if wanted.begun else []

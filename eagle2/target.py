@@ -30,10 +30,14 @@ PREFILL_CHUNK = 512
 
 @dataclass
 class TargetCache:
-    """Keys and values of the committed tokens, the root not among them; `length` counts them."""
+    """Keys and values of the committed tokens, the root not among them; `length` counts them.
+
+    waiting: positions int64 [P] of the rows verified since the last commit, which lie behind the committed ones.
+    """
 
     layers: Cache = field(default_factory=lambda: Cache(layer_class_to_replicate=TreeLayer))
     length: int = 0
+    waiting: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
 
 
 class Target:
@@ -138,23 +142,27 @@ class Target:
     def verify(self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
         """One pass over the flattened sequence: tokens, positions int64 [T], visible bool [T, T] (row sees column).
 
-        Returns logits float32 [T, V] and features [T, hidden]. The cache then holds T rows too many until `commit`.
+        Returns logits float32 [T, V] and features [T, hidden]. The cache then holds T rows too many until `commit`; a
+        pass before that may see them too: its visible is [T, P + T] after P such rows (an independent draft model).
         """
-        return self._forward(cache, tokens, positions, visible, logits_to_keep=0)
+        out = self._forward(cache, tokens, positions, visible, logits_to_keep=0)
+        cache.waiting = torch.cat([cache.waiting.to(positions.device), positions])
+        return out
 
     @torch.inference_mode()
     def commit(self, cache: TargetCache, slots: Tensor) -> None:
-        """Of the rows just verified keep `slots` (int64 [a], ascending; 0 is the root) and drop all others."""
+        """Of the rows verified since the last commit keep `slots` (int64 [a], ascending; 0 is the root) alone."""
         for layer in cache.layers.layers:
             layer.keep(cache.length, slots)
         cache.length += len(slots)
+        cache.waiting = cache.waiting[:0]
 
     def _forward(
         self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor, logits_to_keep: int
     ) -> tuple[Tensor, Tensor]:
         out = self.model(
             input_ids=tokens[None],
-            attention_mask=self._mask(cache.length, positions, visible),
+            attention_mask=self._mask(cache, positions, visible),
             position_ids=positions[None],
             cache=cache.layers,
             use_cache=True,
@@ -173,14 +181,15 @@ class Target:
         cut = self._boundary - length
         return [(0, cut), (cut, new)] if length and 0 < cut < new else [(0, new)]
 
-    def _mask(self, prefix: int, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
-        """The additive 4D mask [1, 1, T, prefix + T], or one for each layer type where the model wants that.
+    def _mask(self, cache: TargetCache, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
+        """The additive 4D mask [1, 1, T, all rows], or one for each layer type where the model wants that.
 
         Additive and in the model's dtype: eager attention adds what it gets, so a bool mask would be silently wrong.
         A sliding window counts positions, not rows, since siblings share a position.
         """
-        seen = torch.cat([visible.new_ones(len(positions), prefix), visible], dim=1)
-        keys = torch.cat([torch.arange(prefix, device=positions.device), positions])
+        seen = torch.cat([visible.new_ones(len(positions), cache.length), visible], dim=1)
+        committed = torch.arange(cache.length, device=positions.device)
+        keys = torch.cat([committed, cache.waiting.to(positions.device), positions])
         window = getattr(self.config, "sliding_window", None)
         near = seen if window is None else seen & (positions[:, None] - keys[None, :] < window)
         if self._by_layer_type():

@@ -7,16 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import byte_pair
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 import eagle2
 from eagle2 import metrics, trace_file
 from eagle2.__main__ import main
-from eagle2.config import Sampling, TreeShape
+from eagle2.config import METHODS, Sampling, TreeShape
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "tests" / "fixtures" / "tiny-pair"
@@ -32,15 +31,7 @@ LOADING_BAR = re.compile(r"\r[^\r\n]*\d+/\d+ [^\r\n]*\n?")
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """The tiny pair's options, with a tokenizer of 256 bytes beside the target."""
-    folder = tmp_path_factory.mktemp("pair") / "target"
-    shutil.copytree(PAIR / "target", folder)
-    vocabulary = {char: i for i, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    template = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}"
-    PreTrainedTokenizerFast(tokenizer_object=backend, chat_template=template).save_pretrained(folder)
-    return ["--target", str(folder), "--head", str(PAIR / "head"), "--device", "cpu"]
+    return byte_pair.options(tmp_path_factory.mktemp("pair") / "target")
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -89,8 +80,9 @@ class TestGenerate:
         file = tmp_path / "run.json"
         law = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
         runs = set()
-        for method in ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both"):
-            code, out, err = run(capsys, "Hello", "--method", method, *law, *pair)
+        for method in METHODS:
+            draft_model = ["--draft-model", pair[1]] if method == "sps" else []
+            code, out, err = run(capsys, "Hello", "--method", method, *law, *pair, *draft_model)
             assert (code, err) == (0, "")
             trace = trace_file.load(file)
             assert trace.settings.policy == method
@@ -160,6 +152,8 @@ class TestGenerate:
         (["--method", "eagle2-no-both", "--max-nodes", "9"], "--max-nodes has no effect with eagle2-no-both"),
         (["--seed", "3", "--sample-top-p", "0.5"], "--sample-top-p, --seed have no effect at temperature 0"),
         (["--sample-top-k", "4"], "--sample-top-k has no effect at temperature 0"),
+        (["--draft-model", str(PAIR / "target")], "--draft-model has no effect with eagle2"),
+        (["--method", "ngram", "--top-k", "3", "--depth", "2"], "--top-k has no effect with ngram"),
         (["--top-k", "2", "--depth", "2", "--max-nodes", "2", "--temperature", "1", "--seed", "3"], None),
     ],
 )
@@ -202,6 +196,7 @@ class TestErrors:
             (["--sample-top-k", "-1"], "top_k of sampling is -1; it must be at least 0"),
             (["--seed", "-1"], "seed is -1; it must be at least 0"),
             (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be at least 1"),
+            (["--method", "sps"], "method sps needs an independent draft model; give one with --draft-model"),
             (["--trace", "no-such-folder/run.json"], "the trace cannot be written: no-such-folder is no folder"),
             (["--trace", str(PAIR)], f"the trace cannot be written: {PAIR} is a folder; give a file's name"),
         ],
@@ -218,6 +213,7 @@ class TestErrors:
         target = pair[:2]
         assert "needs a draft model and none is loaded" in error(capsys, "Hi", *target)
         assert run(capsys, "Hi", "--method", "plain", "--max-new-tokens", "2", *target)[0] == 0
+        assert run(capsys, "Hi", "--method", "ngram", "--max-new-tokens", "2", *target)[0] == 0
 
     def test_a_prompt_over_the_context(self, capsys, pair):
         assert "the prompt has 603 tokens and the model's context holds 512" in error(capsys, "x" * 600, *pair)

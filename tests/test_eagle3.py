@@ -100,7 +100,7 @@ def test_each_node_is_drafted_as_the_paper_says(variant):
     head = random_eagle3_head(states=(2, 4, 5), **variant)
     target, drafter = paired(DEEP, head)
     features, _ = target.extend(target.begin(), PROMPT[:-1])
-    draft = drafter.begin()
+    draft = drafter.begin(PROMPT[0])
     draft.extend(torch.tensor(PROMPT[1:]), features)
     pool = draft.grow(make_policy("eagle2", TreeShape(3, 4, 99), drafter.vocabulary), 4)
 

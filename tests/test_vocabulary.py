@@ -50,7 +50,7 @@ def steady_pair(shares, others=100.0):
 
 
 def grown(drafter, shape):
-    draft = drafter.begin()
+    draft = drafter.begin(PROMPT[0])
     draft.extend(torch.tensor(PROMPT[1:]), torch.zeros(len(PROMPT) - 1, HIDDEN))
     return draft.grow(make_policy("eagle2", shape, drafter.vocabulary), shape.depth)
 

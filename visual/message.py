@@ -18,13 +18,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from eagle2.choices import by_value
 from eagle2.trace import Round
 from visual import labels, theme
 from visual.figures.mask import colorscale, mask_spec, parents_by_slot
 from visual.figures.tree import Scene, chip_text, scene, tree_spec
 from visual.figures.values import FLAGGED, FLOOR, shown, values_spec
 from visual.layout import MARKER_GAP
-from visual.narration import Narrator, ranking
+from visual.narration import Narrator
 from visual.phases import phases, walk
 from visual.strings import LANGUAGES, say
 
@@ -118,7 +119,7 @@ def why(is_kept: bool, rank: int, kept: int, drafted: int) -> str:
 
 def node_columns(round: Round, tokens: Mapping[int, bytes]) -> dict:
     """Everything the inspector says about each drafted node, by column."""
-    order = ranking(round)
+    order = by_value(round)
     rank = [0] * len(order)
     for place, index in enumerate(order):
         rank[index] = place + 1

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eagle2.choices import by_value
 from eagle2.trace import ROOT, Round
 from visual import strings
 from visual.labels import token_label
@@ -146,7 +147,7 @@ class Narrator:
         )
 
     def rerank(self, round: Round, phase: Phase) -> Sentence:
-        order = ranking(round)
+        order = by_value(round)
         kept, drafted = len(round.flattened), len(round.token)
         if kept == drafted:
             return self.fill("say.rerank_one" if kept == 1 else "say.rerank_all", drafted=drafted)
@@ -214,11 +215,6 @@ class Narrator:
             count = len(round.accepted)
             return self.fill("say.accept_unrecorded", accepted=count, bonus=self.bonus(round))
         return self.fill(f"say.{phase.key}_plain", root=self.root(round), bonus=self.bonus(round))
-
-
-def ranking(round: Round) -> list[int]:
-    """Pool indices by value, best first; equal values by depth, then by place in the pool."""
-    return sorted(range(len(round.value)), key=lambda i: (-round.value[i], round.depth[i], i))
 
 
 def is_leaf(round: Round, node: int) -> bool:

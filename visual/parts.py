@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import gradio as gr
 
-from eagle2.config import METHODS
 from visual import chat, panels, player
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
@@ -20,6 +20,10 @@ RECORDINGS = (
     "ten-plus-two-equals",
     "list",
     "story-at-temperature-1",
+    "figure-7",
+    "figure-4",
+    "figure-4-equals-eagle",
+    "figure-4-equals-eagle2",
 )
 PROMPTS = (
     "Give me a recipe for pancakes.",
@@ -30,10 +34,14 @@ PROMPTS = (
 
 
 class Parts:
-    """All components of one page; made inside `gr.Blocks`. most: new tokens that a run may ask for."""
+    """All components of one page; made inside `gr.Blocks`.
 
-    def __init__(self, status: str, most: int, language: str) -> None:
+    most: new tokens that a run may ask for. methods: those the loaded models can draft with.
+    """
+
+    def __init__(self, status: str, most: int, methods: Sequence[str], language: str) -> None:
         self.most = most
+        self.methods = methods
         self.language = language
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
@@ -84,7 +92,7 @@ class Parts:
         gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>", padding=False)
         self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning", padding=False)
         self.method = gr.Dropdown(
-            choices=[(t(f"method_name.{m}"), m) for m in METHODS],
+            choices=[(t(f"method_name.{m}"), m) for m in self.methods],
             value=default.method,
             label=t("form.method"),
             elem_id="method",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from visual.strings_lab import LAB_ENGLISH
 from visual.strings_page import PAGE_ENGLISH
 
 ENGLISH: Mapping[str, str] = MappingProxyType(
@@ -142,6 +143,10 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "statistics.accepted": "accepted draft",
         "statistics.bonus": "bonus",
         "statistics.predicted": "predicted",
+        "benchmark.tau": "τ",
+        "benchmark.speedup": "speedup over plain decoding",
+        "benchmark.gain": "mean over families",
+        "benchmark.nodes": "nodes verified in a round, on average",
         # inspector
         "inspector.node": "Node {label}",
         "inspector.root": "Root {label}",
@@ -239,6 +244,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         # numbers as words
         "numbers": "no one two three four five six seven eight nine ten eleven twelve",
         **PAGE_ENGLISH,
+        **LAB_ENGLISH,
         "method.page": (Path(__file__).parent / "method.en.md").read_text(encoding="utf-8"),
     }
 )

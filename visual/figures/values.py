@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
+from eagle2.choices import by_value
 from eagle2.trace import Round
 from visual import theme
-from visual.narration import ranking
 from visual.phases import Phase, phases, walk
 from visual.strings import say
 
@@ -52,7 +52,7 @@ def values(
 
 def values_spec(round: Round, phase: Phase, look: str = "light", language: str = "en") -> dict:
     """The figure as plain lists and dicts."""
-    order = ranking(round)
+    order = by_value(round)
     kept, drafted = len(round.flattened), len(order)
     letters = [phase.nodes[i] for i in order]
     styles = [theme.BAR_STYLES[letter] for letter in letters]
