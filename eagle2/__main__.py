@@ -180,15 +180,15 @@ def generate(options: argparse.Namespace) -> None:
         raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
 
     import eagle2
-    from eagle2 import found, text
+    from eagle2 import text
+    from eagle2.found import announce
 
     note_known_head(options.target, options.head)
     engine = eagle2.load(options.target, options.head, options.device, options.dtype, options.draft_model)
     if engine.tokenizer is None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
     if options.head:
-        rows = found.found(engine.drafter.head, engine.target.vocab_size)
-        print(found.table(f"head {options.head}", rows), file=sys.stderr)
+        announce(options.head, engine.drafter.head, engine.target.vocab_size)
     note_vocabulary(engine.pair, options.method)
     note_unused(options.method, tree, settings.sampling, law)
     if options.draft_model and engine.drafter_of(options.method) is not engine.draft_model:
@@ -218,7 +218,7 @@ def generate(options: argparse.Namespace) -> None:
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
-    if engine.pair.head and metrics.near_floor(rounds):
+    if engine.pair.head_drafts(options.method) and metrics.near_floor(rounds):
         told = "the head's guesses are hardly ever right: it may belong to another target, or be untrained"
         print(f"hint: {told}; the text is the target's all the same", file=sys.stderr)
 
@@ -251,7 +251,7 @@ def note_known_head(target: str | None, head: str | None) -> None:
 
 def note_vocabulary(pair: Pair, method: str) -> None:
     """Say on stderr that confidences are shares of a part of the vocabulary, where they are."""
-    if pair.draft_vocabulary is not None and method != "plain":
+    if pair.draft_vocabulary is not None and pair.head_drafts(method):
         told = f"a draft vocabulary of {pair.draft_vocabulary:,} of {pair.vocabulary:,} tokens"
         print(f"note: confidences are shares of {told}, so values run high", file=sys.stderr)
 

@@ -131,6 +131,9 @@ AUTO = "eagle2-auto"
 CHAINS = ("chain", "ngram", "sps")
 """Methods that guess one token per level."""
 
+HEADLESS = ("plain", "ngram", "sps")
+"""Methods whose guesses, if any, no EAGLE head makes."""
+
 STATIC = "static"
 """The name of a static tree of one's own, given as paths of child ranks."""
 

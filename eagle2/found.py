@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from eagle2.eagle3 import Eagle3Head
 from eagle2.head import EagleHead
 
@@ -37,6 +39,11 @@ def _features(head: Eagle3Head) -> str:
     ]
     states = ", ".join(map(str, config.states))
     return "; ".join([f"hidden states {states} of the target ({config.states_source})", *norms])
+
+
+def announce(name: str, head: EagleHead | Eagle3Head, vocab_size: int) -> None:
+    """Print the table on stderr, for those who brought the head."""
+    print(table(f"head {name}", found(head, vocab_size)), file=sys.stderr, flush=True)
 
 
 def table(title: str, rows: list[tuple[str, str]]) -> str:

@@ -158,7 +158,7 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
     try:
         source = str(folder) if folder.is_dir() else source
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        if device.startswith("cpu"):
+        if device.startswith("cpu") and not hasattr(config, "quantization_config"):  # whose size is another
             refuse_too_large(source, weights_bytes(config, dtype), free_bytes(device), device)
         spread = device == SPREAD or (device.startswith("cuda") and not fits(config, device, dtype))
         model, info = AutoModelForCausalLM.from_pretrained(

@@ -41,7 +41,10 @@ class TargetCache:
 
 
 class Target:
-    """A causal LM as the engine needs it. Raises ValueError for models that cannot verify a tree."""
+    """A causal LM as the engine needs it. Raises ValueError for models that cannot verify a tree.
+
+    states: the hidden states, side by side, that it hands out as features: the last, unless a head wants others.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model.eval()

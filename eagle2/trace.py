@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.config import HEADLESS, METHODS, STATIC, Sampling, TreeShape, check_integer
 from eagle2.costs import Costs
 
 ROOT = -1
@@ -172,6 +172,10 @@ class Pair:
     vocabulary: int | None = None
     draft_vocabulary: int | None = None
     draft_model: str | None = None
+
+    def head_drafts(self, policy: str) -> bool:
+        """Whether the EAGLE head makes the guesses of a method."""
+        return self.head is not None and policy not in HEADLESS
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
         parts.append(chip(told_speedup(found, language), say("formula.speedup", language)))
         lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
         parts.append(chip(lossless, say("formula.lossless", language), "es-good" if not found.differing else "es-bad"))
-    if turn.pair.head and metrics.near_floor(turn.rounds):
+    if turn.pair.head_drafts(turn.settings.policy) and metrics.near_floor(turn.rounds):
         parts.append(chip(say("chip.misfit", language), say("chip.misfit_title", language), "es-bad"))
     if turn.name:
         parts.append(chip(say("chip.recorded", language), say("chip.recorded_title", language)))
@@ -84,7 +84,7 @@ def pair_facts(pair: Pair) -> dict[str, str]:
 def vocabulary_sizes(turn: Turn) -> dict[str, str] | None:
     """How many tokens were drafted from, and of how many, where that is not the target's whole vocabulary."""
     pair = turn.pair
-    if pair.draft_vocabulary is None or turn.settings.policy == "plain":
+    if pair.draft_vocabulary is None or not pair.head_drafts(turn.settings.policy):
         return None
     return {"draft": f"{pair.draft_vocabulary:,}", "all": f"{pair.vocabulary:,}"}
 

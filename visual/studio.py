@@ -101,14 +101,19 @@ class Studio:
                 self.state = "ready"
 
     def _loaded(self) -> object:
-        if self._load is None:
-            from eagle2.loading import load as loader
-        else:
-            loader = self._load
         o = self.options
+        device, dtype = o.device, o.dtype
         if self._worker is not None:  # no process but a worker may touch CUDA there; it moves the models over
-            return loader(o.target, o.head, "cpu", "bfloat16" if o.dtype == "auto" else o.dtype, o.draft_model)
-        return loader(o.target, o.head, o.device, o.dtype, o.draft_model)
+            device, dtype = "cpu", "bfloat16" if o.dtype == "auto" else o.dtype
+        if self._load is not None:
+            return self._load(o.target, o.head, device, dtype, o.draft_model)
+        from eagle2.found import announce
+        from eagle2.loading import load
+
+        engine = load(o.target, o.head, device, dtype, o.draft_model)
+        if o.head:
+            announce(o.head, engine.drafter.head, engine.target.vocab_size)
+        return engine
 
     def rounds(self, turn: Turn) -> Iterator[Round]:
         """The rounds still to come, each added to the turn before it is yielded. Leaving off is always safe."""

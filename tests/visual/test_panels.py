@@ -104,9 +104,9 @@ def test_a_draft_vocabulary_is_told_beside_the_pair_and_under_the_metrics():
     )
     assert f'title="{told}">drafts 8,192 of 49,152 tokens<' in chips(turn, "")
     assert metrics_table(turn).endswith(f">{told}</p>")
-    plain = replace(turn, settings=Settings("plain"))
-    for shown in (chips(TURN, ""), metrics_table(TURN), chips(plain, ""), metrics_table(plain)):
-        assert "49,152" not in shown
+    others = [replace(turn, settings=Settings(policy)) for policy in ("plain", "ngram", "sps")]  # no head drafts there
+    for other in (TURN, *others):
+        assert "49,152" not in chips(other, "") + metrics_table(other)
 
 
 def test_a_head_that_guesses_nothing_right_is_hinted_at():
@@ -115,6 +115,8 @@ def test_a_head_that_guesses_nothing_right_is_hinted_at():
     assert told in chips(replace(MADE, rounds=rounds), "")
     assert told not in chips(replace(MADE, rounds=rounds[:9]), "")
     assert told not in chips(replace(MADE, rounds=rounds, pair=Pair("a target")), "")
+    for policy in ("ngram", "sps"):  # whose guesses are not the head's
+        assert told not in chips(replace(MADE, rounds=rounds, settings=Settings(policy)), "")
 
 
 def test_hostile_pair_names_are_text():

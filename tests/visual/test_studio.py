@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+import tiny_pair
 
 from eagle2.config import Sampling, TreeShape
 from eagle2.trace import Settings
@@ -82,6 +83,12 @@ def test_whatever_fails_is_told_in_a_sentence_and_the_page_lives(error, engine):
     assert not any(parts.prompt in changed for changed in told), "the prompt's text was thrown away"
     told = list(run.generate(VISITOR, "hello", "", *VALUES))  # the next try finds the models
     assert "length limit" in last_status(told, parts)
+
+
+def test_a_head_that_its_owner_brought_is_told_of_on_stderr(tmp_path, capsys):
+    target, head = tiny_pair.write(tmp_path)
+    Studio(Options(target, head, "cpu")).engine()
+    assert f"head {head}\n  kind         EAGLE-1/2\n" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
