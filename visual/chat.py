@@ -63,11 +63,13 @@ def message(turns: Sequence[Turn]) -> str:
     return packed({"turns": shown, "serial": serial()})
 
 
-def chart(elem_id: str) -> gr.HTML:
-    """An empty statistics figure; its value is `chart_message`."""
+def chart(elem_id: str, height: int | None = 300) -> gr.HTML:
+    """An empty figure; its value is `chart_message`. height: in pixels, that of its figures; None: they have a size of
+    their own, and scroll in their frame."""
+    look = f"class='eagle-chart' style='height:{height}px'" if height else "class='eagle-chart es-picture'"
     mount = "const part = mountChart(element.querySelector('.eagle-chart') || element);\n"
     return gr.HTML(
-        html_template="<div class='eagle-chart' style='height:300px'></div>",
+        html_template=f"<div {look}></div>",
         js_on_load=f"{chart_script()}\n{mount}{RECEIVE.replace('JSON.parse(props.value)', 'props.value')}",
         apply_default_css=False,
         padding=False,

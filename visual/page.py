@@ -9,7 +9,9 @@ import gradio as gr
 
 from eagle2.trace import Trace
 from visual.common import Common
+from visual.figuring import Figuring
 from visual.parts import PROMPTS, Parts
+from visual.recutting import Recutting
 from visual.running import Running
 from visual.strings import say
 from visual.studio import Studio
@@ -42,6 +44,8 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str
         parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
         common = Common(studio, parts, language)
         wire(blocks, parts, Running(common), Viewing(common, opened))
+        wire_figures(parts, Figuring(common))
+        wire_what_if(parts, Recutting(common))
     return blocks
 
 
@@ -76,3 +80,22 @@ def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
         run.link_opened, [p.pending, *asked], shown, **MODEL
     )
     blocks.unload(view.leave)
+
+
+def wire_figures(p: Parts, figuring: Figuring) -> None:
+    """The events of the tab of figures."""
+    asked, drawn = [p.figures_scope, p.figures_files], [p.figures_note, *p.figures]
+    p.tabs.select(figuring.tab, asked, [*drawn, p.figures_clock], **QUICK)
+    p.figures_clock.tick(figuring.tick, asked, drawn, trigger_mode="once", **QUICK)
+    p.figures_scope.input(figuring.draw, asked, drawn, trigger_mode="always_last", **QUICK)
+    files = [p.figures_files.upload, p.figures_files.clear, p.figures_files.delete]
+    gr.on(files, lambda: "files", None, p.figures_scope, **QUICK).then(figuring.draw, asked, drawn, **QUICK)
+
+
+def wire_what_if(p: Parts, recutting: Recutting) -> None:
+    """The events of the tab "What if"."""
+    drawn = [p.what_if_note, p.what_if_table, p.what_if_before, p.what_if_after]
+    p.tabs.select(recutting.tab, None, [*p.what_if, *drawn], **QUICK)
+    moved = [field.input for field in p.what_if]
+    gr.on(moved, recutting.cut, p.what_if, drawn, trigger_mode="always_last", **QUICK)
+    p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)

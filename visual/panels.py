@@ -5,6 +5,7 @@ Every number comes from `eagle2.metrics`; every string from the table; token tex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eagle2 import metrics
@@ -144,3 +145,13 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
     sizes = vocabulary_sizes(turn)
     note = f'<p class="es-muted">{for_html(say("chip.vocabulary_title", language, **sizes))}</p>' if sizes else ""
     return f'<table class="es-table"><tbody>{body}</tbody></table>{note}'
+
+
+def columns_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Things beside one another: a column each, under its head; a row is its name and a cell for each column."""
+    head = "".join(f'<th scope="col">{for_html(text)}</th>' for text in heads)
+    body = "".join(
+        f'<tr><th scope="row">{for_html(name)}</th>' + "".join(f"<td>{for_html(cell)}</td>" for cell in cells) + "</tr>"
+        for name, cells in rows
+    )
+    return f'<table class="es-table"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import gradio as gr
 
-from visual import chat, panels, player
+from eagle2.recut import LIKELIEST
+from visual import chat, figures, panels, player
+from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
 from visual.strings import say
@@ -31,6 +33,15 @@ PROMPTS = (
     "Why is the sky blue? Answer in two sentences.",
     "Count from 1 to 30.",
 )
+RECUT_METHODS = tuple(method for method in LIKELIEST if method != "static")
+SCOPES = ("run", "conversation", "recorded", "files")
+FIGURES = (
+    figures.reliability,
+    figures.acceptance_by_position,
+    figures.accepted_against_predicted,
+    figures.tau_by_max_nodes,
+    figures.values_by_fate,
+)
 
 
 class Parts:
@@ -51,7 +62,7 @@ class Parts:
         with gr.Row(equal_height=False, elem_classes="es-main"):
             with gr.Column(scale=1, min_width=330, elem_classes="es-left"):
                 self._chat()
-            with gr.Column(scale=2, min_width=330), gr.Tabs(elem_id="tabs"):
+            with gr.Column(scale=2, min_width=330), gr.Tabs(elem_id="tabs") as self.tabs:
                 self._tabs()
         self.clock = gr.Timer(1.0)
         self.pending = gr.State(None)
@@ -145,6 +156,10 @@ class Parts:
             self.compare = gr.Button(t("metrics.compare"), elem_id="compare")
             self.tokens_chart = chat.chart("chart-tokens")
             self.time_chart = chat.chart("chart-time")
+        with gr.Tab(t("page.tab_figures"), id="figures"):
+            self._figures()
+        with gr.Tab(t("page.tab_what_if"), id="what-if"):
+            self._what_if()
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
             with gr.Row():
@@ -165,3 +180,65 @@ class Parts:
                     {"left": "$", "right": "$", "display": False},
                 ],
             )
+
+    def _figures(self) -> None:
+        t = self.say
+        self.figures_scope = gr.Radio(
+            [(t(f"figures.scope.{scope}"), scope) for scope in SCOPES],
+            value=SCOPES[0],
+            label=t("figures.scope"),
+            show_label=False,
+            container=False,
+            elem_id="figures-scope",
+        )
+        with gr.Accordion(t("figures.files"), open=False):
+            self.figures_files = gr.File(
+                label=t("figures.files_label"),
+                file_types=[".json", ".gz"],
+                type="filepath",
+                file_count="multiple",
+                height=140,
+                elem_id="figures-files",
+            )
+        self.figures_note = gr.HTML(elem_id="figures-note", padding=False)
+        self.figures = {}
+        with gr.Row(elem_classes="es-figures"):
+            for draw in FIGURES:
+                name = draw.__name__
+                with gr.Column(min_width=400):
+                    told = f"<h3>{for_html(t(f'figures.{name}'))}</h3><p>{for_html(t(f'figures.{name}_about'))}</p>"
+                    gr.HTML(told, padding=False, elem_classes="es-figure-head")
+                    self.figures[chat.chart(f"figure-{name.replace('_', '-')}", HEIGHT)] = draw
+        self.figures_clock = gr.Timer(2.0, active=False)
+
+    def _what_if(self) -> None:
+        t = self.say
+        gr.HTML(f"<p class='es-muted'>{for_html(t('what_if.about'))}</p>", padding=False)
+        with gr.Row(elem_classes="es-what-if"):
+            method = gr.Dropdown(
+                [(t(f"method_name.{m}"), m) for m in RECUT_METHODS],
+                value="eagle2",
+                label=t("form.method"),
+                elem_id="what-if-method",
+                min_width=200,
+            )
+            sliders = [
+                gr.Slider(
+                    1,
+                    getattr(MOST, name),
+                    getattr(Form(), name),
+                    step=1,
+                    label=t(f"form.{name}"),
+                    elem_id=f"what-if-{name.replace('_', '-')}",
+                    min_width=150,
+                )
+                for name in ("top_k", "depth", "max_nodes")
+            ]
+        self.what_if = [method, *sliders]
+        self.regrow = gr.Button(t("what_if.regrow"), elem_id="regrow")
+        self.what_if_note = gr.HTML(elem_id="what-if-note", padding=False)
+        self.what_if_table = gr.HTML(elem_id="what-if-table", padding=False)
+        gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.before'))}</h3>", padding=False)
+        self.what_if_before = chat.chart("what-if-before", None)
+        gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.after'))}</h3>", padding=False)
+        self.what_if_after = chat.chart("what-if-after", None)

@@ -71,7 +71,8 @@ class Turn:
 class Visit:
     """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt.
 
-    waited: whether it was told that the models are loading. quiet: its status line says something that stays.
+    waited: whether it was told that the models are loading. quiet: its status line says something that stays. figured:
+    what the open figures were drawn from.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -81,6 +82,7 @@ class Visit:
     busy: bool = False
     waited: bool = False
     quiet: bool = False
+    figured: tuple = ()
 
     @property
     def last(self) -> Turn | None:

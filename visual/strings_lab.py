@@ -1,4 +1,4 @@
-"""The strings of the laboratory: figures over a session, what if, side by side."""
+"""The strings of the laboratory: figures over a session, what if."""
 
 from __future__ import annotations
 
@@ -13,6 +13,53 @@ LAB_ENGLISH = {
     "recording.figure-4": "The paper's figure 4, by hand: “10+2”, two candidates",
     "recording.figure-4-equals-eagle": "Figure 4: “10+2=” with EAGLE's static tree",
     "recording.figure-4-equals-eagle2": "Figure 4: “10+2=” with EAGLE-2",
+    # the tab of figures
+    "page.tab_figures": "Figures",
+    "figures.scope": "Over",
+    "figures.scope.run": "this run",
+    "figures.scope.conversation": "this conversation",
+    "figures.scope.recorded": "all recorded runs",
+    "figures.scope.files": "files",
+    "figures.files": "Files: several saved runs together",
+    "figures.files_label": "Saved runs (JSON, also compressed)",
+    "figures.too_many": "{count} files were given; at most {most} are read together.",
+    "figures.empty": "No drafted rounds here yet: the figures fill as you generate.",
+    "figures.note": "Rounds: {rounds} · runs: {runs} · drafted tokens checked: {checked} · calibration error: {error}",
+    "figures.reliability": "Are confidences probabilities?",
+    "figures.reliability_about": "Drafted tokens under a node that the target chose, by confidence: the share that "
+    "it drew, with 95 % intervals; below, how many there were (paper, figure 6).",
+    "figures.acceptance_by_position": "Does it depend on the position?",
+    "figures.acceptance_by_position_about": "How often each place was right, of the rounds that drafted it: "
+    "1.2 is the second child of the likeliest token. Circles are single runs (paper, figure 5).",
+    "figures.accepted_against_predicted": "Does the value sum predict the length?",
+    "figures.accepted_against_predicted_about": "One circle a round; diamonds are means of similar rounds.",
+    "figures.tau_by_max_nodes": "What would other budgets have brought?",
+    "figures.tau_by_max_nodes_about": "Tokens per recorded round had reranking kept m nodes of its pool, against the "
+    "target's true choices. A whole run at that m would begin its rounds elsewhere.",
+    "figures.values_by_fate": "Do values tell right from wrong?",
+    "figures.values_by_fate_about": "How the values of accepted, rejected and pruned nodes are spread.",
+    # the tab "What if"
+    "page.tab_what_if": "What if",
+    "what_if.about": "The round that is shown, under other settings. Its recorded pool is cut again at once, without a "
+    "model; with the models that made it, it can be grown again from the same text.",
+    "what_if.regrow": "Grow this round again with the model",
+    "what_if.none": "No round yet: open a recorded run, or generate.",
+    "what_if.no_nodes": "Round {round} has no recorded nodes, so there is nothing to cut again.",
+    "what_if.before": "As recorded",
+    "what_if.after": "With these settings",
+    "what_if.recorded": "Round {round} as recorded",
+    "what_if.cut": "cut again",
+    "what_if.grown": "grown again",
+    "what_if.exact": "Exact: this is the tree that these settings grow here.",
+    "what_if.missing": "Not exact: these settings would have asked for more children than were drafted (nodes "
+    "concerned: {count}). Shown is what the recording holds; grow the round again to see the rest.",
+    "what_if.open": "The recorded text ends inside this tree, so it might have accepted more.",
+    "what_if.grown_note": "Grown just now from the same text. The target's choices are the same, whatever the tree.",
+    "what_if.row_drafted": "drafted nodes",
+    "what_if.row_verified": "verified rows, the root included",
+    "what_if.row_predicted": "tokens predicted: 1 + sum of kept values",
+    "what_if.row_tokens": "tokens it brings, bonus included",
+    "what_if.row_yield": "tokens per verified row",
     # figures over a session
     "session.confidence": "confidence c",
     "session.drawn_share": "share the target drew",
@@ -26,7 +73,7 @@ LAB_ENGLISH = {
     "session.predicted": "predicted: 1 + sum of kept values",
     "session.tokens": "tokens per round, bonus included",
     "session.rounds": "rounds",
-    "session.means": "mean of the rounds around",
+    "session.means": "means",
     "session.max_nodes": "max_nodes kept of the recorded pools",
     "session.would": "accepted + bonus",
     "session.foreseen": "predicted by the values",

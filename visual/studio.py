@@ -8,11 +8,12 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from eagle2 import metrics
 from eagle2.config import AUTO, METHODS, Sampling
+from eagle2.recut import check_pair, regrow
 from eagle2.trace import Round, Settings
 from visual.panels import Comparison
 from visual.session import Turn, absorb, advance
@@ -125,6 +126,15 @@ class Studio:
         for made in self._worker(turn.prompt_ids, turn.settings, turn.rounds, turn.costs):
             absorb(turn, made, engine)
             yield made
+
+    def regrow(self, turn: Turn, index: int, settings: Settings) -> Round:
+        """Round `index` of a turn, grown again under other settings from the same committed prefix."""
+        engine = self.engine()
+        if self._worker is None:
+            return regrow(engine, turn.trace(), index, settings)
+        check_pair(engine, turn.pair)
+        s = replace(turn.settings, policy=settings.policy, shape=settings.shape, paths=settings.paths)
+        return next(self._worker(turn.prompt_ids, s, turn.rounds[:index]))
 
     def compare(self, turn: Turn) -> Comparison:
         """The turn's text and speed against plain decoding, on the machine that wrote it."""

@@ -17,6 +17,8 @@ from visual.labels import for_html
 from visual.parts import RECORDINGS
 from visual.session import Visit
 
+RECORDED = tuple(name for name in RECORDINGS if not name.startswith("figure-"))
+"""The recordings that a model made; the others are the paper's worked examples."""
 TRACES = Path(__file__).resolve().parent.parent / "assets" / "traces"
 
 

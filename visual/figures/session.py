@@ -18,6 +18,8 @@ from eagle2.trace import Round
 from visual import theme
 from visual.strings import say
 
+HEIGHT = 320
+"""In pixels, of every figure."""
 COUNTS_AT = -0.06
 """Where, under the bars, the number of nodes in each is written."""
 FEW = 5
@@ -32,7 +34,7 @@ DECADES = 6
 def layout(look: str, x: str, y: str, **more: object) -> dict:
     return {
         "template": theme.template(look),
-        "height": 320,
+        "height": HEIGHT,
         "margin": {"l": 64, "r": 16, "t": 40, "b": 52},
         "xaxis": {"title": {"text": x}, "zeroline": False},
         "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
@@ -115,7 +117,7 @@ def position_name(ranks: tuple[int, ...]) -> str:
 
 
 def acceptance_by_position(
-    rounds: Sequence[Round], look: str = "light", language: str = "en", width: int = 2, depth: int = 3
+    rounds: Sequence[Round], look: str = "light", language: str = "en", width: int = 2, depth: int = 2
 ) -> go.Figure:
     """How often each position in the tree was right, over all rounds and in each run (paper, figure 5)."""
     found = statistics.positions(rounds, width, depth)

@@ -1,4 +1,5 @@
 // One small Plotly figure that follows light and dark. Its value is JSON text: {"light": figure, "dark": figure}.
+// A figure without a width of its own is as wide as its frame.
 
 function mountChart(root) {
   if (root.eagleChart) return root.eagleChart;
@@ -9,7 +10,7 @@ function mountChart(root) {
     const figure = figures[pageLook()];
     if (!figure) { window.Plotly.purge(root); return; }
     const { data, layout } = figure;
-    window.Plotly.react(root, data, { ...layout, width: root.clientWidth }, PLOT_CONFIG);
+    window.Plotly.react(root, data, { width: root.clientWidth, ...layout }, PLOT_CONFIG);
   };
   new ResizeObserver(draw).observe(root);
   onLook(draw);

@@ -1,0 +1,129 @@
+"""What the tabs Figures and What if answer, without a browser, on a real tiny pair."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+
+from eagle2 import worked
+from eagle2.config import Sampling, TreeShape
+from eagle2.trace import Settings
+from visual.common import Common
+from visual.figuring import MOST_FILES, Figuring
+from visual.parts import FIGURES, Parts
+from visual.recutting import Recutting
+from visual.session import advance
+from visual.studio import Options, Studio
+from visual.viewing import TRACES, recording
+
+VISITOR = SimpleNamespace(session_hash="visitor")
+SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
+OWN = ("eagle2", 3, 3, 8)
+
+
+@pytest.fixture
+def common(engine):
+    studio = Studio(Options(max_new_tokens=64), load=lambda *_: engine)
+    with gr.Blocks():
+        return Common(studio, Parts("", 64, "en"), "en")
+
+
+@pytest.fixture
+def live(common, engine):
+    """A visitor with a finished run of the tiny pair."""
+    visit = common.visit(VISITOR)
+    turn = visit.begin(engine, "one two", "", SETTINGS)
+    while turn.open:
+        advance(turn, engine)
+    return visit
+
+
+def opened(key: str, common: Common) -> SimpleNamespace:
+    return SimpleNamespace(value=common.say(key))
+
+
+def figure(message: str) -> dict | None:
+    return json.loads(message)["light"]
+
+
+def cells(table: str) -> list[str]:
+    return [cell.split("</td>")[0] for cell in table.split("<tbody>")[1].split("<td>")[1:]]
+
+
+def test_figures_are_drawn_when_their_tab_opens_and_its_clock_runs_only_then(common, live):
+    figuring = Figuring(common)
+    told = figuring.tab(opened("page.tab_figures", common), VISITOR, "run", None)
+    assert f"Rounds: {len(live.last.rounds)} · runs: 1" in told[common.parts.figures_note]
+    assert all(figure(told[part])["data"] for part in common.parts.figures)
+    assert list(common.parts.figures.values()) == list(FIGURES)
+    assert told[common.parts.figures_clock].active
+    left = figuring.tab(opened("page.tab_rounds", common), VISITOR, "run", None)
+    assert list(left) == [common.parts.figures_clock]
+    assert not left[common.parts.figures_clock].active
+
+
+def test_figures_are_drawn_again_only_where_rounds_were_added(common, live, engine):
+    figuring = Figuring(common)
+    figuring.draw(VISITOR, "run", None)
+    assert list(figuring.tick(VISITOR, "run", None)) == [common.parts.figures_note]
+    advance(live.begin(engine, "three", "", SETTINGS), engine)
+    told = figuring.tick(VISITOR, "run", None)
+    assert "Rounds: 1 · runs: 1" in told[common.parts.figures_note]
+    told = figuring.draw(VISITOR, "conversation", None)
+    assert f"Rounds: {sum(len(t.rounds) for t in live.turns)} · runs: 2" in told[common.parts.figures_note]
+
+
+def test_recordings_files_and_nothing_at_all(common, tmp_path):
+    figuring = Figuring(common)
+    note = common.parts.figures_note
+    assert "Rounds: 130 · runs: 7" in figuring.draw(VISITOR, "recorded", None)[note]
+    files = [str(TRACES / f"{name}.json.gz") for name in worked.examples()]
+    assert "Rounds: 4 · runs: 4" in figuring.draw(VISITOR, "files", files)[note]
+    empty = figuring.draw(VISITOR, "run", None)
+    assert "fill as you generate" in empty[note]
+    assert [figure(empty[part]) for part in common.parts.figures] == [None] * 5
+    assert "at most 16" in figuring.draw(VISITOR, "files", files[:1] * (MOST_FILES + 1))[note]
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text("{}", encoding="utf-8")
+    assert 'role="alert"' in figuring.draw(VISITOR, "files", [str(wrong)])[note]
+
+
+def test_what_if_begins_with_the_runs_own_settings_and_the_same_tree(common, live):
+    told = Recutting(common).tab(opened("page.tab_what_if", common), VISITOR)
+    assert tuple(told[field] for field in common.parts.what_if) == OWN
+    assert "Exact" in told[common.parts.what_if_note]
+    assert (
+        told[common.parts.what_if_before].split('"serial"')[0] == told[common.parts.what_if_after].split('"serial"')[0]
+    )
+    pairs = cells(told[common.parts.what_if_table])
+    assert pairs[::2] == pairs[1::2]
+
+
+def test_what_if_cuts_figure_7_to_the_two_best(common):
+    common.visit(VISITOR).load(recording("figure-7"), "figure 7")
+    told = Recutting(common).cut(VISITOR, "eagle2", 2, 3, 2)  # is .6, a .48: the target takes both, then " good"
+    assert cells(told[common.parts.what_if_table])[1::2] == ["10", "3", "2.08", "3", "1.00"]
+    told = Recutting(common).cut(VISITOR, "eagle2", 3, 3, 7)
+    assert "Not exact" in told[common.parts.what_if_note]
+
+
+@pytest.mark.parametrize("method", ["eagle2", "eagle", "chain", "eagle2-no-both"])
+def test_a_round_is_grown_again_with_the_model(common, live, method):
+    recutting = Recutting(common)
+    live.round = 1
+    told = recutting.grow(VISITOR, method, 3, 3, 8)
+    assert "Grown just now" in told[common.parts.what_if_note]
+    recorded, grown = (cells(told[common.parts.what_if_table])[side::2] for side in (0, 1))
+    assert (grown == recorded) == (method == "eagle2")
+
+
+def test_what_cannot_be_cut_or_grown_is_told(common, live):
+    recutting = Recutting(common)
+    assert "whole number from 1 to" in recutting.cut(VISITOR, "eagle2", 0, 3, 8)[common.parts.what_if_note]
+    live.load(recording("counting"), "counting")
+    assert "load the same models" in recutting.grow(VISITOR, *OWN)[common.parts.what_if_note]
+    live.clear()
+    assert "No round yet" in recutting.cut(VISITOR, *OWN)[common.parts.what_if_note]
