@@ -57,7 +57,7 @@ class TrainSettings:
     one_step: float = 0.3  # share of the budget, at the beginning, that trains one draft step only
     token_weight: float = 1.0  # of the cross-entropy, against 1 for the features' SmoothL1
     noise: float = 0.0  # half width of the uniform noise on features
-    vocabulary: int = 16384  # tokens the head can propose, the most frequent of the data; 0: all
+    vocabulary: int = 8192  # tokens the head can propose, the most frequent of the data; 0: all
     loss_vocabulary: int = 8192  # over how many of them the cross-entropy compares
     intermediate_size: int = 0  # of the MLP; 0: as the target's
     evaluate_every: int = 250  # steps
