@@ -48,8 +48,8 @@ class TrainSettings:
 
     minutes: float = 60.0
     steps: int = 0
-    batch_tokens: int = 1024
-    learning_rate: float = 1.5e-3
+    batch_tokens: int = 704
+    learning_rate: float = 6e-4
     weight_decay: float = 0.01
     warm_up: int = 20  # steps over which the rate rises; then it falls along a cosine to a fiftieth
     clip: float = 1.0  # largest norm of a gradient
