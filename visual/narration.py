@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eagle2.choices import by_value
+from eagle2.config import REJECTION
 from eagle2.trace import ROOT, Round
 from visual import strings
 from visual.labels import token_label
@@ -173,6 +174,12 @@ class Narrator:
     def verify(self, round: Round, phase: Phase) -> Sentence:
         path = walk(round)
         rows = 1 + len(round.flattened)
+        if round.rule == REJECTION:
+            key = "say.sampled_all" if len(path) == round.kept else "say.sampled_some"
+            return (
+                *self.fill("say.sampled", rows=rows, accepted=len(path), kept=round.kept),
+                *self.fill(key, bonus=self.bonus(round)),
+            )
         if not path:
             return self.fill("say.verify_none", rows=rows, root=self.root(round), bonus=self.bonus(round))
         steps = self.listed([self.node(round, i) for i in path], "say.then")

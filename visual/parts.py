@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import gradio as gr
 
+from eagle2.methods import DRAFT_MODEL, DRAFTERS
 from eagle2.recut import LIKELIEST
 from visual import chat, figures, panels, player
 from visual.figures.session import HEIGHT
@@ -117,6 +118,14 @@ class Parts:
             label=t("form.method"),
             elem_id="method",
         )
+        drafters = ["", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in self.methods)]
+        self.drafter = gr.Dropdown(
+            choices=[(t(f"drafter.{who}"), who) for who in drafters],
+            value=default.drafter,
+            label=t("form.drafter"),
+            info=t("form.drafter_info"),
+            elem_id="drafter",
+        )
 
         def slider(name: str, least: float, largest: float, step: float) -> gr.Slider:
             info = f"form.{name}_info"
@@ -153,7 +162,7 @@ class Parts:
         )
         self.fields = [
             self.method, self.top_k, self.depth, self.max_nodes, self.temperature, self.top_p, self.sample_top_k,
-            self.seed, self.max_new_tokens,
+            self.seed, self.max_new_tokens, self.drafter,
         ]  # fmt: skip
 
     def _tabs(self) -> None:

@@ -120,10 +120,10 @@ class Visit:
             ]
             turns = self.turns
         made = Turn(ids, messages, settings, engine.pair)
-        policy = engine.policy(settings.policy, settings.shape)
+        policy = engine.policy(settings.policy, settings.shape, settings.drafter)
         made.effective = policy.shape if policy else None
-        made.costs = engine.costs if settings.policy == AUTO else None
-        made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
+        made.costs = engine.costs_with(settings.drafter) if settings.policy == AUTO else None
+        made.source = rounds_of(made, engine)
         self.close()
         self.turns = [*turns, made]
         self.shown = made
@@ -144,14 +144,21 @@ class Visit:
 def advance(turn: Turn, engine: object) -> Round:
     """The next round of an open run, from its generator or, where that is gone, behind the rounds so far."""
     if turn.source is None:
-        s = turn.settings
-        turn.source = engine.rounds(turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds)
+        turn.source = rounds_of(turn, engine)
     source, turn.source = turn.source, None  # where the round fails, the next try begins behind the rounds so far
     made = next(source)
     if not made.finish:
         turn.source = source
     absorb(turn, made, engine)
     return made
+
+
+def rounds_of(turn: Turn, engine: object) -> Iterator[Round]:
+    """The rounds still to come of an open run."""
+    s = turn.settings
+    return engine.rounds(
+        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds, drafter=s.drafter
+    )
 
 
 def absorb(turn: Turn, made: Round, engine: object) -> None:

@@ -224,6 +224,10 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "say.verify_none": "One pass of the target over {rows} rows. At the root {root} it chooses {bonus}, which no "
         "branch holds.",
         "say.verify_plain": "The target reads the root {root} alone and gives one token.",
+        "say.sampled": "One pass of the target over {rows} rows. The chain was sampled from the draft model, so each "
+        "of its tokens is accepted with probability min(1, p/q): {accepted} of {kept} were.",
+        "say.sampled_all": " After the last one the target draws {bonus}.",
+        "say.sampled_some": " The first that is refused gives way to {bonus}, drawn from what p has over q.",
         "say.accept_path": "The target agrees with {path}; at {last} it wants {bonus}, which no branch holds, "
         "so {bonus} is the bonus.",
         "say.accept_leaf": "The target agrees with {path}, to the end of that branch; the token it adds there, "
