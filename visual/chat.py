@@ -3,7 +3,7 @@ rounds; what Python sends are the turns alone, so its messages do not grow with 
 
     log = chat.component()
     log.open_run(on_open, None, outputs)        # evt._data: run, round; a token of another turn was clicked
-    yield chat.message(visit.turns)
+    yield chat.message(visit.turns, language)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 
 from visual.message import packed, serial
 from visual.session import Turn
+from visual.strings import say
 from visual.web_bundle import chart_script, chat_script
 
 RECEIVE = """
@@ -44,7 +45,12 @@ def component(value: str | None = None, language: str = "en", elem_id: str = "ch
     )
 
 
-def message(turns: Sequence[Turn]) -> str:
+def title(turn: Turn, language: str = "en") -> str:
+    """What a recorded run is called: in words if it is a shipped one, else by its file's name."""
+    return say(f"recording.{turn.recording}", language) if turn.recording else turn.name or ""
+
+
+def message(turns: Sequence[Turn], language: str = "en") -> str:
     """What the chat shows: user turns in order, each with the run that answers it."""
     shown = []
     for turn in turns:
@@ -54,9 +60,9 @@ def message(turns: Sequence[Turn]) -> str:
         shown.append(
             {
                 "run": turn.run,
-                "name": turn.name,
+                "name": turn.name and say("chat.recorded", language, name=title(turn, language)),
                 "system": system[0] if system else "",
-                "user": said[-1]["content"] if said else f"{len(turn.prompt_ids)} tokens",
+                "user": said[-1]["content"] if said else say("chat.ids_only", language, count=len(turn.prompt_ids)),
                 "begun": begun,
             }
         )

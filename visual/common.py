@@ -39,6 +39,11 @@ class Common:
         role = 'role="alert" class="es-fault"' if alert else 'role="status"'
         return f"<p {role}>{for_html(self.say(key, **values))}</p>"
 
+    def loaded(self, turn: Turn) -> str:
+        """What the status line says of a recorded run."""
+        pair = panels.pair_name(turn.pair)
+        return self.tell("status.loaded", name=chat.title(turn, self.language), rounds=len(turn.rounds), pair=pair)
+
     def fault(self, error: Exception) -> dict:
         return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
 

@@ -205,11 +205,12 @@ class Narrator:
             steps = self.listed([self.node(round, i) for i in path], "say.and")
             told = self.fill(key, path=steps, last=self.node(round, path[-1]), bonus=self.bonus(round))
         total = len(path) + 1
-        sentence = (*told, Part("text", " "), *self.tokens_said(total))
+        between = self.fill("say.between")
+        sentence = (*told, *between, *self.tokens_said(total))
         sentence += self.fill("say.predicted", predicted=Part("number", f"{round.predicted:.1f}"))
         committed = len(round.committed) - round.first
         if committed < total and round.finish is not None:
-            sentence += (Part("text", " "), *self.fill(f"say.{round.finish}", total=total, committed=committed))
+            sentence += (*between, *self.fill(f"say.{round.finish}", total=total, committed=committed))
         return sentence
 
     def tokens_said(self, total: int) -> Sentence:

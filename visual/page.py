@@ -5,16 +5,21 @@ Every visitor has a `Visit`; all share one `Studio`. Handlers return only what c
 
 from __future__ import annotations
 
+import json
+
 import gradio as gr
 
 from eagle2.trace import Trace
 from visual.common import Common
 from visual.figuring import Figuring
+from visual.languages import DEFAULT, PLACES
 from visual.parts import PROMPTS, Parts
 from visual.recutting import Recutting
 from visual.running import Running
-from visual.strings import say
+from visual.session import Visits
+from visual.strings import LANGUAGES, say
 from visual.studio import Studio
+from visual.switching import Switching
 from visual.viewing import Viewing
 
 MODEL = {"concurrency_id": "model", "show_progress": "hidden"}
@@ -36,20 +41,35 @@ COPY = """query => {
   return query;
 }"""
 
+LEAVE = "(view, ...typed) => [window.eagleLanguage.view(), ...typed]"
+GO = "address => window.eagleLanguage.go(address, %s)"
+ARRIVE = "() => window.eagleLanguage.arrive()"
 
-def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str = "en") -> gr.Blocks:
-    """The page of one app. opened: a saved run to show first, with its name."""
-    with gr.Blocks(title=say("page.title", language), fill_width=True, analytics_enabled=False) as blocks:
-        options = studio.options
-        parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
-        common = Common(studio, parts, language)
-        wire(blocks, parts, Running(common), Viewing(common, opened))
-        wire_figures(parts, Figuring(common))
-        wire_what_if(parts, Recutting(common))
+
+def build(studio: Studio, opened: tuple[str, Trace] | None = None) -> gr.Blocks:
+    """One app's pages, one for each language. opened: a saved run to show first, with its name."""
+    blocks = gr.Blocks(title=say("page.title"), fill_width=True, analytics_enabled=False)
+    visits = Visits()
+    for language in LANGUAGES:
+        fill(blocks, language, studio, visits, opened)
     return blocks
 
 
-def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
+def fill(
+    blocks: gr.Blocks, language: str, studio: Studio, visits: Visits, opened: tuple[str, Trace] | None = None
+) -> None:
+    """One language's page: its parts and their events."""
+    with blocks if language == DEFAULT else blocks.route(say("page.language", language), PLACES[language].path):
+        options = studio.options
+        parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
+        common = Common(studio, parts, language, visits)
+        viewing = Viewing(common, opened)
+        wire(blocks, parts, Running(common), viewing, Switching(common, viewing.load))
+        wire_figures(parts, Figuring(common))
+        wire_what_if(parts, Recutting(common))
+
+
+def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switching) -> None:
     """All events of a page."""
     running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
     shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart]
@@ -76,7 +96,13 @@ def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
         button.click(handler, None, [*down, p.status], **QUICK).then(None, down, None, js=DOWNLOAD)
     p.link.click(view.link, None, [p.query, p.status], **QUICK).then(None, p.query, None, js=COPY)
     p.clock.tick(view.tick, None, [p.status, p.clock], **QUICK)
-    blocks.load(view.load, None, [*shown, p.system, *p.fields, p.pending, p.meaning], **QUICK).then(
+    for language, button in p.languages.items():
+        leave = switch.leaving(language)
+        button.click(leave, [p.view, *asked], [p.elsewhere, p.status], js=LEAVE, trigger_mode="once", **QUICK).then(
+            None, p.elsewhere, None, js=GO % json.dumps(language)
+        )
+    first = [*shown, p.system, *p.fields, p.pending, p.meaning]
+    blocks.load(switch.load, None, first, **QUICK).then(None, None, None, js=ARRIVE).then(
         run.link_opened, [p.pending, *asked], shown, **MODEL
     )
     blocks.unload(view.leave)

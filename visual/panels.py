@@ -136,9 +136,10 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         rows.append(("speed", f"{speed.tokens_per_s:.1f}"))
         split = (f"{share:.0%}" for share in (speed.draft_share, speed.verify_share, speed.rest_share))
         rows.append(("split", " / ".join(split)))
-        rows.append(("prefill", f"{speed.prefill_ms:.0f} ms"))
+        rows.append(("prefill", say("metrics.ms", language, ms=f"{speed.prefill_ms:.0f}")))
     if found is not None:
-        plain = "" if found.speedup is None else f" ({found.plain_tokens_per_s:.1f} tokens/s)"
+        rate = say("chip.speed", language, speed=f"{found.plain_tokens_per_s or 0:.1f}")
+        plain = "" if found.speedup is None else f" ({rate})"
         rows.append(("speedup", f"{told_speedup(found, language)}{plain}"))
         rows.append(
             ("lossless", say("metrics.in_law" if found.in_law else "metrics.verdict", language, **verdict(found)))

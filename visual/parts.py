@@ -13,6 +13,7 @@ from visual import chat, figures, panels, player
 from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
+from visual.languages import others
 from visual.strings import say
 
 RECORDINGS = (
@@ -58,6 +59,7 @@ class Parts:
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
             self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips", padding=False)
+            self.languages = {other: self._language(other) for other in others(language)}
         with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
             self._settings()
         with gr.Row(equal_height=False, elem_classes="es-main"):
@@ -67,9 +69,16 @@ class Parts:
                 self._tabs()
         self.clock = gr.Timer(1.0)
         self.pending = gr.State(None)
+        self.elsewhere, self.view = gr.Textbox(visible=False), gr.Textbox(visible=False)
 
     def say(self, key: str) -> str:
         return say(key, self.language)
+
+    def _language(self, other: str) -> gr.Button:
+        """The button that leads to another language's page, in that language's own word."""
+        return gr.Button(
+            say("page.language", other), size="sm", min_width=60, elem_id=f"to-{other}", elem_classes="es-language"
+        )
 
     def _chat(self) -> None:
         self.log = chat.component(language=self.language)

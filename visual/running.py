@@ -58,7 +58,7 @@ class Running:
         return {
             **self.common.summary(None),
             **self.common.buttons(visit),
-            self.parts.log: chat.message([]),
+            self.parts.log: chat.message([], self.language),
             self.parts.player: player.message_reset("none", live=False),
             self.parts.recorded: None,
             self.parts.status: "",
@@ -94,7 +94,7 @@ class Running:
                 self.parts.prompt: "",
                 self.parts.recorded: None,
                 self.parts.status: self.common.tell("status.generating"),
-                self.parts.log: chat.message(visit.turns),
+                self.parts.log: chat.message(visit.turns, self.language),
                 self.parts.player: player.message_reset(turn.run),
             }
         turn = visit.last

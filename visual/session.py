@@ -7,6 +7,7 @@ the new one. A run can be taken round by round, stopped anywhere and gone on wit
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -23,9 +24,9 @@ _RUNS = itertools.count(1)
 class Turn:
     """A prompt and its rounds so far.
 
-    messages: the chat up to this user turn. effective: the shape after clamping. name: what a recorded run is called,
-    None for one made here; recording: its key among the shipped ones. source: the live generator. found: the comparison
-    with plain decoding, once it was asked for. costs: the machine's, where the method decides by them.
+    messages: the chat up to this user turn. effective: the shape after clamping. name: a recorded run's file or key,
+    None for a run made here; recording: its key among the shipped ones. source: the live generator. found: the
+    comparison with plain decoding, once it was asked for. costs: the machine's, where the method decides by them.
     """
 
     prompt_ids: list[int]
@@ -173,6 +174,7 @@ class Visits:
     def __init__(self, limit: int = 100) -> None:
         self._limit = limit
         self._visits: OrderedDict[str, Visit] = OrderedDict()
+        self._parked: OrderedDict[str, tuple[str, Visit, object]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, session: str | None) -> Visit:
@@ -194,6 +196,28 @@ class Visits:
             visit.halt = True
             if not visit.busy:
                 visit.close()
+
+    def park(self, session: str, carried: object = None) -> str:
+        """A key with which another session, that of the same tab's next page, takes this visit over, once."""
+        key = secrets.token_urlsafe(16)
+        visit = self.of(session)
+        with self._lock:
+            self._parked[key] = (session, visit, carried)
+            while len(self._parked) > self._limit:
+                self._parked.popitem(last=False)
+        return key
+
+    def resume(self, key: str, session: str) -> tuple[Visit, object] | None:
+        """The visit parked under a key, now this session's, and what was carried; None for a key that is not known."""
+        with self._lock:
+            if key not in self._parked:
+                return None
+            before, visit, carried = self._parked.pop(key)
+            if self._visits.get(before) is visit:
+                del self._visits[before]  # so that the page left behind, when it is closed, halts nothing
+            self._visits[session] = visit
+            visit.halt = False
+            return visit, carried
 
     def __len__(self) -> int:
         return len(self._visits)

@@ -2,6 +2,7 @@
 
 PAGE_ENGLISH = {
     "page.title": "EAGLE-2, round by round",
+    "page.language": "English",
     "page.tab_rounds": "Rounds",
     "page.tab_metrics": "Metrics",
     "page.tab_trace": "Trace",
@@ -29,6 +30,7 @@ PAGE_ENGLISH = {
     "chat.clear": "New chat",
     "chat.recordings": "Recorded runs",
     "chat.recorded": "Recorded run: {name}",
+    "chat.ids_only": "{count} tokens",
     # recordings
     "recording.pancakes": "A recipe, the paper's tree (59 of 510)",
     "recording.counting": "Easy: counting, the tree runs deep",
@@ -51,6 +53,8 @@ PAGE_ENGLISH = {
     "status.nothing": "Nothing to go on with: write a prompt first.",
     "status.applies": "These settings apply to the next prompt; the open run keeps its own.",
     "status.fault": "{fault}",
+    "status.left_behind": "The conversation of the other language's page could not be brought along: the server does "
+    "not have it any more. A recorded run is shown instead.",
     "status.loaded": "{name}: {rounds} rounds, made by {pair}.",
     "status.no_recording": "There is no recorded run “{name}”; choose one of the list.",
     # settings
@@ -156,6 +160,7 @@ PAGE_ENGLISH = {
     "metrics.speed": "tokens per second",
     "metrics.split": "time: draft / verify / rest",
     "metrics.prefill": "prefill, apart",
+    "metrics.ms": "{ms} ms",
     "metrics.speedup": "against plain decoding",
     "metrics.lossless": "losslessness",
     "metrics.verdict": "{agreed} of {checked} positions agree, {near} of them by rounding only",

@@ -168,3 +168,25 @@ def test_without_a_session_nothing_is_shared():
     visits = Visits()
     assert visits.of(None) is not visits.of(None)
     assert len(visits) == 0
+
+
+def test_a_parked_visit_goes_to_whoever_has_its_key_once_and_what_was_carried_with_it(engine):
+    visits = Visits()
+    visit = visits.of("english")
+    turn = visit.begin(engine, "one", "", SETTINGS)
+    visit.halt = True
+    key = visits.park("english", carried="typed")
+    assert visits.of("english") is visit  # until it is taken over: the change of pages may fail
+    assert visits.resume("no such key", "chinese") is None
+    assert visits.resume(key, "chinese") == (visit, "typed")
+    assert (visits.of("chinese"), visit.halt, visit.last) == (visit, False, turn)
+    assert visits.resume(key, "a third") is None
+    visits.forget("english")  # its page is closed only now
+    assert not visit.halt
+    assert turn.source is not None
+
+
+def test_parked_visits_are_forgotten_oldest_first():
+    visits = Visits(limit=2)
+    keys = [visits.park(name) for name in ("one", "two", "three")]
+    assert [visits.resume(key, "next") is not None for key in keys] == [False, True, True]
