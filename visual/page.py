@@ -9,9 +9,11 @@ import gradio as gr
 
 from eagle2.trace import Trace
 from visual.common import Common
+from visual.comparing import Comparing
 from visual.figuring import Figuring
 from visual.parts import PROMPTS, Parts
 from visual.recutting import Recutting
+from visual.returning import Returning
 from visual.running import Running
 from visual.strings import say
 from visual.studio import Studio
@@ -45,6 +47,8 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str
         wire(blocks, parts, Running(common), Viewing(common, opened))
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
+        wire_beside(parts, Comparing(common))
+        wire_back(parts, Returning(common))
     return blocks
 
 
@@ -98,3 +102,20 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
     moved = [field.input for field in p.what_if]
     gr.on(moved, recutting.cut, p.what_if, drawn, trigger_mode="always_last", **QUICK)
     p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)
+
+
+def wire_beside(p: Parts, comparing: Comparing) -> None:
+    """The events of the tab "Compare"."""
+    drawn = [p.beside_note, p.beside_table, *p.beside_heads, *p.beside_trees]
+    p.tabs.select(comparing.tab, None, [*drawn, p.beside_position], **QUICK)
+    p.beside_position.input(comparing.move, p.beside_position, drawn, trigger_mode="always_last", **QUICK)
+    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop]
+    p.beside_run.click(comparing.run, p.beside_preset, outputs, trigger_mode="once", **MODEL)
+
+
+def wire_back(p: Parts, returning: Returning) -> None:
+    """The events that go back in time."""
+    shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart]
+    outputs = [*shown, p.generate, p.step, p.stop, p.branches]
+    p.back.click(returning.back, p.fields, outputs, trigger_mode="once", **QUICK)
+    p.branches.input(returning.switch, p.branches, outputs, trigger_mode="once", **QUICK)

@@ -8,7 +8,7 @@ import gradio as gr
 
 from eagle2.config import METHODS
 from eagle2.recut import LIKELIEST
-from visual import chat, figures, panels, player
+from visual import chat, figures, lesson, panels, player
 from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
@@ -34,6 +34,14 @@ PROMPTS = (
     "Count from 1 to 30.",
 )
 RECUT_METHODS = tuple(method for method in LIKELIEST if method != "static")
+PRESETS = {
+    "static": ("eagle", "eagle2"),
+    "chain": ("chain", "eagle2"),
+    "no-value": ("eagle2-no-value", "eagle2"),
+    "no-rerank": ("eagle2-no-rerank", "eagle2"),
+    "no-both": ("eagle2-no-both", "eagle2"),
+}
+"""What can be compared: the paper's figure 4, a chain, and the ablations of its table 3."""
 SCOPES = ("run", "conversation", "recorded", "files")
 FIGURES = (
     figures.reliability,
@@ -53,6 +61,7 @@ class Parts:
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
             self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips", padding=False)
+            lesson.component(language)
         with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
             self._settings()
         with gr.Row(equal_height=False, elem_classes="es-main"):
@@ -147,6 +156,9 @@ class Parts:
         t = self.say
         with gr.Tab(t("page.tab_rounds"), id="rounds"):
             self.player = player.component(language=self.language)
+            with gr.Row(elem_classes="es-back"):
+                self.back = gr.Button(t("back.back"), elem_id="back")
+                self.branches = gr.Dropdown([], label=t("back.branches"), elem_id="branches", visible=False)
         with gr.Tab(t("page.tab_metrics"), id="metrics"):
             self.table = gr.HTML(panels.metrics_table(None, language=self.language), elem_id="metrics", padding=False)
             self.compare = gr.Button(t("metrics.compare"), elem_id="compare")
@@ -156,6 +168,8 @@ class Parts:
             self._figures()
         with gr.Tab(t("page.tab_what_if"), id="what-if"):
             self._what_if()
+        with gr.Tab(t("page.tab_compare"), id="compare-tab"):
+            self._beside()
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
             with gr.Row():
@@ -238,3 +252,24 @@ class Parts:
         self.what_if_before = chat.chart("what-if-before", None)
         gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.after'))}</h3>", padding=False)
         self.what_if_after = chat.chart("what-if-after", None)
+
+    def _beside(self) -> None:
+        t = self.say
+        gr.HTML(f"<p class='es-muted'>{for_html(t('beside.about'))}</p>", padding=False)
+        with gr.Row(elem_classes="es-beside"):
+            self.beside_preset = gr.Dropdown(
+                [(t(f"beside.preset.{name}"), name) for name in PRESETS],
+                value="static",
+                label=t("beside.preset"),
+                elem_id="beside-preset",
+            )
+            self.beside_run = gr.Button(t("beside.run"), elem_id="beside-run")
+        self.beside_note = gr.HTML(elem_id="beside-note", padding=False)
+        self.beside_position = gr.Slider(1, 2, 1, step=1, label=t("beside.position"), elem_id="beside-position")
+        self.beside_heads, self.beside_trees = [], []
+        with gr.Row():
+            for side in ("left", "right"):
+                with gr.Column(min_width=330):
+                    self.beside_heads.append(gr.HTML(elem_id=f"beside-head-{side}", padding=False))
+                    self.beside_trees.append(chat.chart(f"beside-{side}", None))
+        self.beside_table = gr.HTML(elem_id="beside-table", padding=False)

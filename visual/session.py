@@ -69,7 +69,8 @@ class Visit:
     """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt.
 
     waited: whether it was told that the models are loading. quiet: its status line says something that stays. figured:
-    what the open figures were drawn from.
+    what the open figures were drawn from. beside: the two runs of a comparison, () before the first.
+    branches: other futures of the last turn, which were left for the present one.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -80,6 +81,8 @@ class Visit:
     waited: bool = False
     quiet: bool = False
     figured: tuple = ()
+    beside: tuple[Turn, ...] = ()
+    branches: list[Turn] = field(default_factory=list)
 
     @property
     def last(self) -> Turn | None:
@@ -95,6 +98,7 @@ class Visit:
     def load(self, trace: Trace, name: str) -> Turn:
         """Show a recorded run instead of the conversation so far."""
         self.close()
+        self.branches = []
         self.turns = [Turn.recorded(trace, name)]
         self.shown = self.turns[0]
         return self.shown
@@ -120,9 +124,39 @@ class Visit:
         made.effective = policy.shape if policy else None
         made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
         self.close()
+        self.branches = []
         self.turns = [*turns, made]
         self.shown = made
         return made
+
+    def back(self, index: int, settings: Settings, engine: object) -> Turn:
+        """Return to what the last turn was after its round `index`, to go on from there under `settings`.
+
+        The turn as it was stays among `branches`. A round that ended the run is undone too. Raises ValueError where
+        the settings are not the engine's to have.
+        """
+        last = self.turns[-1]
+        policy = engine.policy(settings.policy, settings.shape)
+        kept = [r for r in last.rounds[: index + 1] if r.finish is None]
+        made = Turn(last.prompt_ids, last.messages, settings, last.pair, dict(last.tokens), kept)
+        made.effective = policy.shape if policy else None
+        self._put(made)
+        return made
+
+    def switch(self, run: str) -> Turn:
+        """Return to the branch of that name; the present turn becomes one. Raises ValueError where there is none."""
+        for branch in self.branches:
+            if branch.run == run:
+                self.branches.remove(branch)
+                self._put(branch)
+                return branch
+        raise ValueError("that branch is not part of this conversation any more")
+
+    def _put(self, turn: Turn) -> None:
+        self.close()
+        self.branches.append(self.turns[-1])
+        self.turns = [*self.turns[:-1], turn]
+        self.shown = turn
 
     def close(self) -> None:
         """Let go of the live run's generator, if there is one; the run can still be gone on with."""
@@ -133,7 +167,7 @@ class Visit:
 
     def clear(self) -> None:
         self.close()
-        self.turns, self.shown = [], None
+        self.turns, self.branches, self.shown = [], [], None
 
 
 def advance(turn: Turn, engine: object) -> Round:

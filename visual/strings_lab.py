@@ -1,4 +1,4 @@
-"""The strings of the laboratory: figures over a session, what if."""
+"""The strings of the laboratory: figures over a session, what if, side by side, back in time."""
 
 from __future__ import annotations
 
@@ -55,6 +55,36 @@ LAB_ENGLISH = {
     "what_if.row_predicted": "tokens predicted: 1 + sum of kept values",
     "what_if.row_tokens": "tokens it brings, bonus included",
     "what_if.row_yield": "tokens per verified row",
+    # the tab "Compare"
+    "page.tab_compare": "Compare",
+    "beside.about": "The prompt and seed of the run that is shown, under two methods. The texts are the same by "
+    "construction, whatever the trees; what differs is how many target passes they take.",
+    "beside.preset": "Compare",
+    "beside.preset.static": "EAGLE's static tree with EAGLE-2 (figure 4)",
+    "beside.preset.chain": "a chain with EAGLE-2",
+    "beside.preset.no-value": "without value with EAGLE-2 (table 3)",
+    "beside.preset.no-rerank": "without reranking with EAGLE-2 (table 3)",
+    "beside.preset.no-both": "without both with EAGLE-2 (table 3)",
+    "beside.run": "Run both",
+    "beside.running": "{name}: round {round}…",
+    "beside.position": "Place in the text: new tokens",
+    "beside.same": "Checked: the {count} tokens that both wrote are the same.",
+    "beside.differ": "The texts differ from token {place} on, which must not be: please report this pair of models.",
+    "beside.at": "Token {position}: “{token}”.",
+    "beside.round": "{name}: round {round} of {rounds}",
+    "beside.row_tokens": "tokens so far, the prefill's left out",
+    "beside.row_passes": "target passes",
+    "beside.row_tau": "τ, bonus included",
+    "beside.row_verified": "rows verified, roots included",
+    "beside.row_time": "decoding time",
+    # back in time
+    "back.back": "Back to this round: go on from here under the settings",
+    "back.branches": "Futures left behind",
+    "back.branch": "{name}, {rounds} rounds ({run})",
+    "back.none": "Only the last run made here can be returned to: open one of its rounds first.",
+    "back.done": "Back at round {round}. Change settings, then go on or step; the future left behind is a branch.",
+    "back.begun": "Back at the prompt. Change settings, then go on or step; the future left behind is a branch.",
+    "back.switched": "This is the branch as it was left, at round {round}.",
     # figures over a session
     "session.confidence": "confidence c",
     "session.drawn_share": "share the target drew",

@@ -38,6 +38,12 @@ def chart_script(language: str = "en") -> str:
     return _bundle(language, "figures.js", "look.js", "chart.js")
 
 
+@lru_cache(maxsize=8)
+def lesson_script(language: str = "en") -> str:
+    """Defines `mountLesson(root, steps)`."""
+    return _bundle(language, "panels.js", "lesson.js")
+
+
 def _bundle(language: str, *names: str) -> str:
     files = "\n".join((WEB / name).read_text() for name in names)
     return f"const CONFIG = {packed(config(language))};\n{files}"

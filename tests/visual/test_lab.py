@@ -1,4 +1,4 @@
-"""What the tabs Figures and What if answer, without a browser, on a real tiny pair."""
+"""What the tabs Figures, What if and Compare and the way back answer, without a browser, on a real tiny pair."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from eagle2 import worked
 from eagle2.config import Sampling, TreeShape
 from eagle2.trace import Settings
 from visual.common import Common
+from visual.comparing import Comparing
 from visual.figuring import MOST_FILES, Figuring
-from visual.parts import FIGURES, Parts
+from visual.form import Form
+from visual.parts import FIGURES, PRESETS, Parts
 from visual.recutting import Recutting
+from visual.returning import Returning
 from visual.session import advance
 from visual.studio import Options, Studio
 from visual.viewing import TRACES, recording
@@ -127,3 +130,51 @@ def test_what_cannot_be_cut_or_grown_is_told(common, live):
     assert "load the same models" in recutting.grow(VISITOR, *OWN)[common.parts.what_if_note]
     live.clear()
     assert "No round yet" in recutting.cut(VISITOR, *OWN)[common.parts.what_if_note]
+
+
+def test_figure_4_stands_in_compare_before_anything_is_compared(common):
+    told = Comparing(common).tab(opened("page.tab_compare", common), VISITOR)
+    assert "the 3 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert cells(told[common.parts.beside_table])[4:6] == ["2.00", "3.00"]
+    assert all(figure(told[tree])["data"] for tree in common.parts.beside_trees)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_both_methods_of_a_preset_write_the_same_text(common, live, preset):
+    comparing = Comparing(common)
+    *_, told = comparing.run(VISITOR, preset)
+    assert "the 20 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert not live.busy
+    told = comparing.move(VISITOR, 20)
+    assert "Token 20:" in told[common.parts.beside_note]
+    assert cells(told[common.parts.beside_table])[:2] == ["19", "19"]
+    assert [turn.settings.policy for turn in live.beside] == list(PRESETS[preset])
+    assert live.last.settings == SETTINGS  # the conversation is left alone
+
+
+def test_a_comparison_needs_the_models_of_the_run(common):
+    common.visit(VISITOR).load(recording("counting"), "counting")
+    *_, told = Comparing(common).run(VISITOR, "static")
+    assert "load the same models" in told[common.parts.beside_note]
+    assert not common.visit(VISITOR).busy
+
+
+def test_one_goes_back_and_finds_the_old_future_among_the_branches(common, live, engine):
+    returning = Returning(common)
+    old = live.last
+    live.round = 0
+    form = Form.of(Settings("eagle2", TreeShape(3, 3, 2), Sampling(), 20))
+    values = [getattr(form, name) for name in Form.__dataclass_fields__]
+    told = returning.back(VISITOR, *values)
+    assert "Back at round 1" in told[common.parts.status]
+    assert told[common.parts.branches].choices == [(f"EAGLE-2, {len(old.rounds)} rounds ({old.run})", old.run)]
+    assert live.last.settings.shape.max_nodes == 2
+    told = returning.switch(VISITOR, old.run)
+    assert live.last is old
+    assert "as it was left" in told[common.parts.status]
+
+
+def test_there_is_no_way_back_in_a_recorded_run(common):
+    common.visit(VISITOR).load(recording("counting"), "counting")
+    told = Returning(common).back(VISITOR, *[getattr(Form(), name) for name in Form.__dataclass_fields__])
+    assert "Only the last run made here" in told[common.parts.status]

@@ -168,3 +168,53 @@ def test_without_a_session_nothing_is_shared():
     visits = Visits()
     assert visits.of(None) is not visits.of(None)
     assert len(visits) == 0
+
+
+def test_going_back_keeps_the_rounds_so_far_and_the_old_future_as_a_branch(visit, engine):
+    old = finish(visit.begin(engine, "one two", "", SETTINGS), engine)
+    other = Settings("chain", TreeShape(1, 2, 2), Sampling(), 20)
+    new = visit.back(1, other, engine)
+    assert visit.last is visit.shown is new
+    assert (visit.branches, new.rounds) == ([old], old.rounds[:2])
+    assert new.run != old.run
+    assert new.open
+    finish(new, engine)
+    assert new.ids == old.ids  # another tree, the same text
+    assert {r.kept for r in new.rounds[2:]} == {2}
+    assert [r.kept for r in old.rounds[2:]] != [r.kept for r in new.rounds[2:]]
+
+
+def test_another_seed_goes_another_way_from_the_same_round(visit, engine):
+    one, two = (Settings("eagle2", TreeShape(3, 3, 8), Sampling(1.5, seed=seed), 20) for seed in (1, 2))
+    old = finish(visit.begin(engine, "one two", "", one), engine)
+    new = finish(visit.back(0, two, engine), engine)
+    shared = len(old.prompt_ids) + len(old.rounds[0].committed)
+    assert new.ids[:shared] == old.ids[:shared]
+    assert new.ids != old.ids
+
+
+def test_a_round_that_ended_the_run_is_undone_with_it(visit, engine):
+    old = finish(visit.begin(engine, "one", "", SETTINGS), engine)
+    new = visit.back(len(old.rounds) - 1, SETTINGS, engine)
+    assert new.rounds == old.rounds[:-1]
+    assert finish(new, engine).ids == old.ids
+
+
+def test_one_can_switch_between_futures_and_a_new_prompt_forgets_those_left(visit, engine):
+    old = finish(visit.begin(engine, "one", "", SETTINGS), engine)
+    new = visit.back(0, SETTINGS, engine)
+    assert visit.switch(old.run) is old
+    assert (visit.turns, visit.branches) == ([old], [new])
+    assert visit.switch(new.run) is new
+    with pytest.raises(ValueError, match="not part of this conversation"):
+        visit.switch("run-0")
+    visit.begin(engine, "two", "", SETTINGS)
+    assert visit.branches == []
+
+
+def test_going_back_with_impossible_settings_leaves_everything_as_it_was(visit, engine):
+    old = finish(visit.begin(engine, "one", "", SETTINGS), engine)
+    wrong = Settings("static", paths=((0,),))
+    with pytest.raises(ValueError, match="policy 'static' is unknown"):
+        visit.back(0, wrong, engine)
+    assert (visit.turns, visit.branches) == ([old], [])
