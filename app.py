@@ -33,6 +33,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
     )
     parser.add_argument("--head", help="folder or hub id of its EAGLE head")
+    parser.add_argument(
+        "--draft-model", help="folder or hub id of a smaller causal LM with the same tokenizer, for method sps"
+    )
     parser.add_argument("--device", default=default.device, help=f"auto, cpu, cuda, cuda:N, mps or spread {shown}")
     parser.add_argument("--dtype", default=default.dtype, help=f"auto, float32, bfloat16 or float16 {shown}")
     parser.add_argument("--trace", metavar="FILE", help="open this saved run first")
@@ -65,6 +68,7 @@ def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
         head=options.head,
         device=options.device,
         dtype=options.dtype,
+        draft_model=options.draft_model,
         max_new_tokens=options.max_new_tokens_limit,
         runs=options.runs,
         waiting=options.waiting,

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from eagle2 import metrics, trace_file
-from eagle2.config import METHODS, Sampling, TreeShape, check_integer
-from eagle2.trace import Round, Settings
-from eagle2.training.settings import add_options as add_data_options
+from eagle2.bench.plan import add_options as add_bench_options
+from eagle2.config import CHAINS, METHODS, Sampling, TreeShape, check_integer
+from eagle2.trace import Pair, Round, Settings
+from eagle2.training.settings import add_data_options, add_measure_options, add_train_options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     add_generate(commands)
     add_record(commands)
+    add_pairs(commands)
     add_data(commands)
+    add_train(commands)
+    add_measure(commands)
+    add_bench(commands)
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -42,7 +47,7 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("prompt", help="the user's turn")
     parser.add_argument("--system", help="a system turn before it")
     parser.add_argument("--method", choices=METHODS, default=settings.policy, help=f"how drafts are made {shown}")
-    tree = parser.add_argument_group("tree (unused by plain and eagle; chain takes --depth and --max-nodes)")
+    tree = parser.add_argument_group("tree (unused by plain and eagle; chain, ngram, sps take --depth and --max-nodes)")
     # No defaults here: what was not given cannot be told from a default, and options without effect are announced.
     tree.add_argument(
         "--top-k", type=int, help=f"nodes expanded per level and children of each (default: {shape.top_k})"
@@ -63,6 +68,9 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
         "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
     )
     parser.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
+    parser.add_argument(
+        "--draft-model", help="folder or hub id of a smaller causal LM with the same tokenizer, for method sps"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
 
@@ -74,15 +82,73 @@ def add_record(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--dtype", default="auto", help="of the weights %(default)s")
 
 
+def add_pairs(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("pairs", help="list known public targets and heads, and whether they fit here")
+    parser.set_defaults(run=pairs)
+    parser.add_argument("--device", default="auto", help="the device whose memory counts (default: %(default)s)")
+    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")
+
+
+def pairs(options: argparse.Namespace) -> None:
+    """Print the registry."""
+    from eagle2 import loading, memory, registry
+
+    device = loading.choose_device(options.device)
+    dtype = str(loading.choose_dtype(options.dtype, device)).removeprefix("torch.")
+    print(registry.listing(dtype, memory.free_bytes(device)))
+
+
 def add_data(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("data", help="write the target's own chats, to train a head on")
     parser.set_defaults(run=data)
     add_data_options(parser)
 
 
+def add_bench(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("bench", help="measure tau and speed on this machine, as the paper's tables do")
+    parser.set_defaults(run=bench)
+    add_bench_options(parser)
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Measure, or check this device."""
+    if options.selftest:
+        from eagle2.bench.selftest import run
+    else:
+        from eagle2.bench.command import run
+
+    run(options)
+
+
 def data(options: argparse.Namespace) -> None:
     """Add shards of chats to a folder."""
     from eagle2.training.data import run
+
+    run(options)
+
+
+def add_train(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("train", help="train an EAGLE head on a target's own chats")
+    parser.set_defaults(run=train)
+    add_train_options(parser)
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train a head, or go on with one."""
+    from eagle2.training.train import run
+
+    run(options)
+
+
+def add_measure(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("measure", help="tau, acceptance by depth and calibration of one or more heads")
+    parser.set_defaults(run=measure)
+    add_measure_options(parser)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Compare heads on the same questions."""
+    from eagle2.training.measure import run
 
     run(options)
 
@@ -108,16 +174,25 @@ def generate(options: argparse.Namespace) -> None:
     check_integer("max_new_tokens", settings.max_new_tokens, 1)
     if options.trace and not Path(options.trace).absolute().parent.is_dir():
         raise ValueError(f"the trace cannot be written: {Path(options.trace).parent} is no folder")
+    if options.method == "sps" and not options.draft_model:
+        raise ValueError("method sps needs an independent draft model; give one with --draft-model")
     if options.trace and Path(options.trace).is_dir():
         raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
 
     import eagle2
     from eagle2 import text
+    from eagle2.found import announce
 
-    engine = eagle2.load(options.target, options.head, options.device, options.dtype)
+    note_known_head(options.target, options.head)
+    engine = eagle2.load(options.target, options.head, options.device, options.dtype, options.draft_model)
     if engine.tokenizer is None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
+    if options.head:
+        announce(options.head, engine.drafter.head, engine.target.vocab_size)
+    note_vocabulary(engine.pair, options.method)
     note_unused(options.method, tree, settings.sampling, law)
+    if options.draft_model and engine.drafter_of(options.method) is not engine.draft_model:
+        _note(["--draft-model"], f"with {options.method}")
     note_clamped(engine.policy(settings.policy, settings.shape), settings.shape, tree)
     messages = [{"role": "user", "content": options.prompt}]
     if options.system is not None:
@@ -143,6 +218,9 @@ def generate(options: argparse.Namespace) -> None:
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
+    if engine.pair.head_drafts(options.method) and metrics.near_floor(rounds):
+        told = "the head's guesses are hardly ever right: it may belong to another target, or be untrained"
+        print(f"hint: {told}; the text is the target's all the same", file=sys.stderr)
 
 
 def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int | float]:
@@ -153,7 +231,7 @@ def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int 
 
 def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Iterable[str]) -> None:
     """Say on stderr which of the options given have no effect with this method, or with greedy decoding."""
-    taken = {"plain": (), "eagle": (), "chain": ("depth", "max_nodes")}
+    taken = {"plain": (), "eagle": (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
     taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
     _note([f"--{name.replace('_', '-')}" for name in tree if name not in taken.get(method, tree)], f"with {method}")
     spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
@@ -161,11 +239,28 @@ def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Itera
     _note([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
 
 
+def note_known_head(target: str | None, head: str | None) -> None:
+    """Say on stderr which public heads are known for a target that came without one."""
+    from eagle2 import registry
+
+    known = registry.heads_for(target) if target and not head else ()
+    if known:
+        heads = " or ".join(pair.head for pair in known)
+        print(f"note: {target} came without a head; known for it: {heads}", file=sys.stderr)
+
+
+def note_vocabulary(pair: Pair, method: str) -> None:
+    """Say on stderr that confidences are shares of a part of the vocabulary, where they are."""
+    if pair.draft_vocabulary is not None and pair.head_drafts(method):
+        told = f"a draft vocabulary of {pair.draft_vocabulary:,} of {pair.vocabulary:,} tokens"
+        print(f"note: confidences are shares of {told}, so values run high", file=sys.stderr)
+
+
 def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -> None:
     """Say on stderr which of the tree options given were too large, and what they became."""
     for name in tree:
         wanted = getattr(asked, name)
-        if policy is not None and name != "depth" and policy.name not in ("eagle", "chain"):
+        if policy is not None and name != "depth" and policy.name not in ("eagle", *CHAINS):
             effective = getattr(policy.shape, name)
             if effective < wanted:
                 told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"

@@ -1,82 +1,62 @@
-"""A head's folder or hub id -> `EagleHead`, strictly: every tensor is used, none is missing, all shapes fit the target.
+"""A head's folder -> a head, strictly: every tensor is used, none is missing, all shapes fit the target.
 
 The public layout is config.json beside model.safetensors (or pytorch_model.bin, read weights-only), whole or sharded.
-What a head has is decided by its tensors; the config only gives sizes.
+What a head is and has is decided by its tensors; the config only gives sizes, and EAGLE-3's choices of features.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
-import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
-from huggingface_hub import snapshot_download
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
+from eagle2 import vocabulary
+from eagle2.eagle3 import Eagle3Config, Eagle3Head
 from eagle2.head import EagleHead, HeadConfig
+from eagle2.states import feature_states
+from eagle2.weights import read_config, read_tensors, reason
 
-HEAD_FILES = ("config.json", "*.safetensors", "*.bin", "*.index.json")
 COMPUTED = ("rotary_emb.inv_freq",)
 """Ends of the names of tensors that old checkpoints hold although they follow from the config."""
-EAGLE_3 = "the head in {} is an EAGLE-3 head; this engine reads EAGLE-1 and EAGLE-2 heads"
 
 
-def fetch_head(name: str) -> tuple[Path, str | None]:
-    """The folder of a head and its revision: `name` itself if it is a folder, else fetched from the hub.
+def load_head(
+    folder: Path,
+    hidden_size: int,
+    vocab_size: int,
+    dtype: torch.dtype = torch.float32,
+    layers: int | None = None,
+) -> EagleHead | Eagle3Head:
+    """Read a head for a target with these sizes. Raises ValueError naming what does not fit.
 
-    Raises ValueError in one sentence where neither works.
+    layers: how many the target has, for an EAGLE-3 head, which sees hidden states between them.
     """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder, None
-    if folder.exists():
-        raise ValueError(f"{name} is a file; give the folder that holds config.json and the head's weights")
-    try:
-        snapshot = Path(snapshot_download(name, allow_patterns=list(HEAD_FILES)))
-    except Exception as error:  # the errors of the hub's client, and those of whatever it fetches with
-        raise ValueError(unreachable(name, error)) from error
-    return snapshot, snapshot.name
-
-
-def unreachable(name: str, error: Exception) -> str:
-    """The sentence for a name that is no folder and could not be had from the hub."""
-    return (
-        f"{name!r} is no folder here and could not be fetched from the hub ({reason(error)}); "
-        "check the name or the connection"
-    )
-
-
-def reason(error: Exception) -> str:
-    """A library's message as a part of our sentence: its first one, and its kind where that alone says little."""
-    said = re.split(r"\.\s|\n", str(error).strip())[0].rstrip(".:; ")[:200]
-    return said if said and isinstance(error, OSError | ValueError) else f"{type(error).__name__}: {said}".rstrip(": ")
-
-
-def load_head(folder: Path, hidden_size: int, vocab_size: int, dtype: torch.dtype = torch.float32) -> EagleHead:
-    """Read an EAGLE-1/2 head for a target with these sizes. Raises ValueError naming what does not fit."""
-    raw = read_config(folder)
-    tensors = {name: t for name, t in read_tensors(folder).items() if not name.endswith(COMPUTED)}
+    raw = flat_config(read_config(folder))
+    tensors = read_tensors(folder, partial(refuse_other_kinds, folder))
     refuse_other_kinds(folder, tensors)
+    known = known_names(tensors)
+    tensors = {known[name]: tensor for name, tensor in tensors.items() if not name.endswith(COMPUTED)}
+    third = is_eagle3(tensors, hidden_size)
+    if third:
+        tensors = {_renamed(name, {"layers.0.": "midlayer."}): tensor for name, tensor in tensors.items()}
     config = head_config(folder, raw, tensors)
-    if tensors["fc.weight"].shape[-1:] == (3 * hidden_size,):
-        raise ValueError(EAGLE_3.format(folder))
-    if config.hidden_size != hidden_size:
-        raise ValueError(
-            f"the head in {folder} has hidden size {config.hidden_size}, the target {hidden_size}: they are no pair"
-        )
+    refuse_other_targets(folder, config, tensors, hidden_size, third)
     if config.own_embeddings and config.vocab_size != vocab_size:
         raise ValueError(
             f"the head in {folder} brings embeddings of {config.vocab_size} tokens, the target has {vocab_size}: "
             "they are no pair"
         )
+    t2d = tensors.pop("t2d", None)  # says nothing that d2t does not
+    if wrong := vocabulary.fault(tensors.get("d2t"), t2d, raw.get("draft_vocab_size"), vocab_size):
+        raise ValueError(f"the draft vocabulary of the head in {folder} is not usable: {wrong}")
+    fused = eagle3_config(folder, raw, tensors, config, hidden_size, vocab_size, layers) if third else None
     try:
         with torch.random.fork_rng(devices=[]):  # first weights are drawn only to be overwritten
-            head = EagleHead(config)
+            head = Eagle3Head(fused) if fused else EagleHead(config)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{folder / 'config.json'} sets a rope that is not understood: {config.rope} ({reason(error)})"
@@ -88,70 +68,87 @@ def load_head(folder: Path, hidden_size: int, vocab_size: int, dtype: torch.dtyp
     return head.eval()
 
 
-def read_config(folder: Path) -> dict:
-    path = folder / "config.json"
-    if not path.is_file():
-        raise ValueError(f"{folder} holds no config.json, so it is no head's folder")
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is no valid JSON ({reason(error)})") from error
-    if not isinstance(raw, dict):
-        raise ValueError(f"{path} holds no JSON object, so it is no head's config")
-    return raw
-
-
-def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors of a folder by name, from one file or the shards an index lists; safetensors are preferred."""
-    for whole in ("model.safetensors", "pytorch_model.bin"):
-        index = folder / f"{whole}.index.json"
-        if index.is_file():
-            homes = _read_index(index)
-            refuse_other_kinds(folder, homes)  # by their names alone: a whole model's shards may not fit into memory
-            shards = [_read_file(folder / shard) for shard in sorted(set(homes.values()))]
-            return {name: tensor for shard in shards for name, tensor in shard.items()}
-        if (folder / whole).is_file():
-            return _read_file(folder / whole)
-    raise ValueError(f"{folder} holds neither model.safetensors nor pytorch_model.bin, whole or sharded")
-
-
-def _read_index(path: Path) -> dict[str, str]:
-    """Tensor names and the files beside the index that hold them."""
-    try:
-        homes = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
-        sound = bool(homes) and all(Path(shard).name == shard for shard in homes.values())
-    except (ValueError, KeyError, TypeError, AttributeError):
-        sound = False
-    if not sound:
-        raise ValueError(f'{path} is no index of shards: its "weight_map" must map tensors to files of its own folder')
-    return homes
-
-
-def _read_file(path: Path) -> dict[str, Tensor]:
-    """One file's tensors. A .bin is a pickle: it is read weights-only, so that no code in it ever runs."""
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise ValueError(
-            f"{path} is refused: it is damaged, or holds other things than tensors, which could run code"
-        ) from error
-    except (OSError, RuntimeError, ValueError, EOFError, KeyError, SafetensorError) as error:
-        raise ValueError(f"{path} cannot be read ({reason(error)})") from error
-    if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
-        raise ValueError(f"{path} does not map names to tensors, as a head's weights do")
-    return tensors
-
-
 def refuse_other_kinds(folder: Path, names: Collection[str]) -> None:
-    """Raise ValueError where the tensors' names are those of something else than an EAGLE-1/2 head."""
-    if {"d2t", "t2d"} & set(names) or any(name.startswith("midlayer.") for name in names):
-        raise ValueError(EAGLE_3.format(folder))
-    if "fc.weight" not in names:
+    """Raise ValueError where the tensors' names are those of something else than an EAGLE head."""
+    if "fc.weight" not in known_names(names).values():
         whole = any(name.startswith(("model.", "lm_head.", "transformer.")) for name in names)
         what = "a whole language model" if whole else f"none (its tensors: {', '.join(sorted(names)[:3])}, ...)"
         raise ValueError(f"{folder} was given as a head but holds {what}; an EAGLE head has a tensor fc.weight")
+
+
+def flat_config(raw: dict) -> dict:
+    """A config with the layer's sizes on top, where speculators (vLLM) keeps them in a config of their own."""
+    layer = raw.get("transformer_layer_config")
+    return {**raw, **layer} if isinstance(layer, dict) else raw
+
+
+SPECULATORS = {"fusion_fc.": "fc.", "transformer.": "layers.0."}
+"""What speculators (vLLM) calls an EAGLE-1 head's modules, and the first public layout does."""
+
+
+def known_names(names: Collection[str]) -> dict[str, str]:
+    """Every tensor's name in the layout of the authors' own checkpoints, by the name it has."""
+    told = any(name.startswith("fusion_fc.") for name in names)  # "transformer." alone may be a whole model's
+    return {name: _renamed(name, SPECULATORS if told else {}) for name in names}
+
+
+def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
+    for theirs, ours in prefixes.items():
+        if name.startswith(theirs):
+            return ours + name.removeprefix(theirs)
+    return name
+
+
+def is_eagle3(tensors: Mapping[str, Tensor], hidden_size: int) -> bool:
+    """Whether these are an EAGLE-3 head's: its layer norms the feature, and it fuses three of them."""
+    named = any(name.startswith("midlayer.") or name == "layers.0.hidden_norm.weight" for name in tensors)
+    return named or tensors["fc.weight"].shape[-1:] == (3 * hidden_size,)
+
+
+def refuse_other_targets(
+    folder: Path, config: HeadConfig, tensors: Mapping[str, Tensor], hidden_size: int, third: bool
+) -> None:
+    """Raise ValueError for a head of another width than the target, where it needs the target's own modules.
+
+    An EAGLE-3 head with embeddings and LM head of its own may be narrower: its fc takes the target's features in.
+    """
+    self_sufficient = third and config.own_embeddings and "lm_head.weight" in tensors
+    if config.hidden_size != hidden_size and not self_sufficient:
+        raise ValueError(
+            f"the head in {folder} has hidden size {config.hidden_size}, the target {hidden_size}: they are no pair"
+        )
+
+
+def eagle3_config(
+    folder: Path,
+    raw: dict,
+    tensors: Mapping[str, Tensor],
+    layer: HeadConfig,
+    hidden_size: int,
+    vocab_size: int,
+    layers: int | None,
+) -> Eagle3Config:
+    """What an EAGLE-3 head has beside its layer. Raises ValueError where its features are not the target's."""
+    path = folder / "config.json"
+    states, source = feature_states(path, raw, layers)
+    taken = tensors["fc.weight"].shape[-1]
+    if taken != len(states) * hidden_size:
+        raise ValueError(
+            f"the head in {folder} takes features of {taken} numbers; {len(states)} hidden states of the target have "
+            f"{len(states) * hidden_size}: they are no pair"
+        )
+    before = raw.get("norm_before_residual") or False
+    if not isinstance(before, bool):
+        raise ValueError(f"{path} has norm_before_residual = {before!r}; it must be true or false")
+    return Eagle3Config(
+        replace(layer, vocab_size=vocab_size),
+        states,
+        hidden_size,
+        source,
+        norm_before_fc="input_norm.weight" in tensors,
+        norm_before_residual=before,
+        own_lm_head="lm_head.weight" in tensors,
+    )
 
 
 def head_config(folder: Path, raw: dict, tensors: dict[str, Tensor]) -> HeadConfig:
@@ -185,8 +182,9 @@ def head_config(folder: Path, raw: dict, tensors: dict[str, Tensor]) -> HeadConf
         rope=_rope(path, raw),
         max_positions=size("max_position_embeddings", 2048),
         fc_bias="fc.bias" in tensors,
-        qkv_bias="layers.0.self_attn.q_proj.bias" in tensors,
+        qkv_bias=any(name.endswith(".self_attn.q_proj.bias") for name in tensors),
         own_embeddings=own is not None,
+        draft_vocab_size=tensors["d2t"].numel() if "d2t" in tensors else None,
     )
 
 
@@ -213,7 +211,7 @@ def refuse_misfits(folder: Path, found: dict[str, Tensor], expected: dict[str, t
     faults += [
         f"{name} is {str(tensor.dtype).removeprefix('torch.')}, not floating point"
         for name, tensor in found.items()
-        if name in expected and not tensor.is_floating_point()
+        if name in expected and name != "d2t" and not tensor.is_floating_point()
     ]
     if faults:
         raise ValueError(f"the head in {folder} does not load: {'; '.join(faults)}")

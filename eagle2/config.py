@@ -109,8 +109,30 @@ class Sampling:
         return self.temperature == 0
 
 
-METHODS = ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both")
-"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape."""
+METHODS = (
+    "plain",
+    "chain",
+    "eagle",
+    "eagle2",
+    "eagle2-auto",
+    "eagle2-no-value",
+    "eagle2-no-rerank",
+    "eagle2-no-both",
+    "ngram",
+    "sps",
+)
+"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape; `eagle2-auto` uses up to the one
+given, as far as it pays on this machine; `ngram` and `sps` bring their own drafter: prompt lookup, and an independent
+draft model."""
+
+AUTO = "eagle2-auto"
+"""The method that needs to know what rounds cost on this machine."""
+
+CHAINS = ("chain", "ngram", "sps")
+"""Methods that guess one token per level."""
+
+HEADLESS = ("plain", "ngram", "sps")
+"""Methods whose guesses, if any, no EAGLE head makes."""
 
 STATIC = "static"
 """The name of a static tree of one's own, given as paths of child ranks."""
@@ -145,7 +167,7 @@ def effective_shape(method: str, shape: TreeShape, vocabulary: int) -> TreeShape
         return None
     if method == "eagle":
         return EAGLE_SHAPE
-    top_k = min(1 if method == "chain" else shape.top_k, vocabulary)
+    top_k = min(1 if method in CHAINS else shape.top_k, vocabulary)
     if method in ("eagle2-no-rerank", "eagle2-no-both"):
         return TreeShape(
             top_k, shape.depth, top_k * shape.depth

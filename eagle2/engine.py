@@ -13,10 +13,12 @@ from functools import cached_property
 
 import torch
 
-from eagle2 import lossless, text
-from eagle2.config import Sampling, TreeShape, check_ids, check_integer
+from eagle2 import lossless, text, timing
+from eagle2.config import AUTO, Sampling, TreeShape, check_ids, check_integer
+from eagle2.costs import Costs
 from eagle2.draft import Drafter
 from eagle2.live import LiveCaches
+from eagle2.ngram import NgramDrafter
 from eagle2.plain import Output, StopRule, decode
 from eagle2.policy import Policy, make_policy
 from eagle2.step import Run, Stepper
@@ -28,7 +30,10 @@ LIVE_RUNS = 4
 
 
 class Engine:
-    """A target, a drafter and, if there is one, the tokenizer of the pair."""
+    """A target, a drafter and, if there is one, the tokenizer of the pair.
+
+    drafter: what every method drafts with that brings no drafter of its own. draft_model: the drafter of method "sps".
+    """
 
     def __init__(
         self,
@@ -37,16 +42,20 @@ class Engine:
         tokenizer: object | None = None,
         pair: Pair | None = None,
         live_runs: int = LIVE_RUNS,
+        costs: Costs | None = None,
+        draft_model: Drafter | None = None,
     ) -> None:
         self.target = target
         self.drafter = drafter
+        self.draft_model = draft_model
         self.tokenizer = tokenizer
         self.pair = pair or Pair(
             target="unnamed", device=str(target.device), dtype=str(target.dtype).removeprefix("torch.")
         )
         self._lock = threading.RLock()  # a stop rule may ask the engine for something
         self._live = LiveCaches(live_runs)
-        self._stepper = Stepper(target, drafter, self._live)
+        self._costs = costs
+        self._stepper = Stepper(target, self._live)
 
     def encode_chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
         """Prompt ids of a conversation ({"role", "content"} turns) under the model's chat template."""
@@ -88,7 +97,8 @@ class Engine:
         raises TypeError or ValueError in one sentence.
         """
         chosen = self.policy(policy, shape)
-        run = self._run(ids, sampling, max_new_tokens, stop, chosen, record)
+        drafter = self.drafter_of(policy)
+        run = self._run(ids, sampling, max_new_tokens, stop, chosen, drafter, record)
         if len(after):
             self._resume(run, after)
         return self._iterate(run)
@@ -101,7 +111,7 @@ class Engine:
         stop: StopRule | None = None,
     ) -> list[int]:
         """The ids the target alone adds to `ids`, one pass a token: the baseline and the oracle."""
-        run = self._run(ids, sampling, max_new_tokens, stop, None, False)
+        run = self._run(ids, sampling, max_new_tokens, stop, None, None, False)
         with self._lock, self._memory_told(run):
             return decode(self.target, run.prompt, run.sampling, run.output)
 
@@ -120,14 +130,33 @@ class Engine:
     def policy(self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None) -> Policy | None:
         """The policy as it will act: its `shape` holds the effective values. None for "plain"."""
         _check_type("shape", shape, TreeShape)
-        made = make_policy(
-            policy, shape or TreeShape(), self.drafter.vocabulary if self.drafter else self.target.vocab_size
-        )
-        if made is not None and self.drafter is None:
+        shape = shape or TreeShape()
+        drafter = self.drafter_of(policy)
+        if drafter is None and policy != "plain":
+            # What is wrong with the policy itself is said first.
+            name = AUTO if policy == AUTO else make_policy(policy, shape, self.target.vocab_size).name
+            what = "an independent draft model" if policy == "sps" else "a head"
             raise ValueError(
-                f"policy {made.name!r} needs a draft model and none is loaded; give a head, or use 'plain'"
+                f"policy {name!r} needs a draft model and none is loaded; give {what}, or use 'ngram' or 'plain'"
             )
-        return made
+        vocabulary = drafter.vocabulary if drafter else self.target.vocab_size
+        return make_policy(policy, shape, vocabulary, self.costs if policy == AUTO else None)
+
+    @property
+    def costs(self) -> Costs:
+        """What passes and levels cost here: given, or measured when first asked for, which takes seconds on a CPU."""
+        with self._lock:
+            if self._costs is None:
+                self._costs = timing.measure_costs(self.target, self.drafter)
+            return self._costs
+
+    def drafter_of(self, policy: str | Sequence[Sequence[int]]) -> Drafter | None:
+        """Who guesses for a method, or for a static tree's paths; None for "plain", and where nobody is loaded."""
+        if policy == "plain":
+            return None
+        if policy == "ngram":
+            return NgramDrafter(self.target.vocab_size)
+        return self.draft_model if policy == "sps" else self.drafter
 
     def trace(
         self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
@@ -142,6 +171,7 @@ class Engine:
             tokens={},
             rounds=tuple(rounds),
             messages=tuple((turn["role"], turn["content"]) for turn in messages),
+            costs=self.costs if settings.policy == AUTO else None,
         )
         trace.tokens.update(self.spell(trace.used_ids()))
         return trace
@@ -153,6 +183,7 @@ class Engine:
         max_new_tokens: int,
         stop: StopRule | None,
         policy: Policy | None,
+        drafter: Drafter | None,
         record: bool,
     ) -> Run:
         prompt = check_ids(ids, self.target.vocab_size, self.target.context_limit)
@@ -162,7 +193,7 @@ class Engine:
             raise TypeError(f"stop must be a function of the new ids, or None, not {stop!r}")
         room = min(max_new_tokens, self.target.context_limit - len(prompt))
         output = Output(room, self.target.end_ids, stop)
-        return Run(prompt, sampling or Sampling(), policy, output, record)
+        return Run(prompt, sampling or Sampling(), policy, drafter, output, record)
 
     def _resume(self, run: Run, after: Sequence[Round]) -> None:
         """Put `run` behind the last of `after`; its caches are made again at its first step."""

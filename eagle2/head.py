@@ -1,7 +1,8 @@
 """The EAGLE head (EAGLE paper, section 4.1): fc over [embedding, feature], then one decoder layer -> next feature.
 
 Module names are those of the public checkpoints, so a state dict loads strictly. It has no embeddings (unless a
-checkpoint brings some), no LM head and no final norm: the target's serve. The decoder layer has no input norm.
+checkpoint brings some), no LM head and no final norm: the target's serve. The decoder layer has no input norm. A head
+may propose only a part of the target's tokens, its draft vocabulary.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from eagle2.cache import KeyValueRows
+from eagle2.states import FEATURE
+from eagle2.vocabulary import target_ids
 
 
 @dataclass(frozen=True)
 class HeadConfig:
     """Sizes of an EAGLE-1/2 head. rope: transformers' rope parameters (rope_type, rope_theta, ...).
 
-    fc_bias, qkv_bias, own_embeddings: whether the checkpoint holds those tensors.
+    fc_bias, qkv_bias, own_embeddings: whether the checkpoint holds those tensors. draft_vocab_size: how many tokens it
+    can propose, named by its tensor d2t (see `vocabulary`); None: all of the target's.
     """
 
     hidden_size: int
@@ -36,10 +40,17 @@ class HeadConfig:
     fc_bias: bool = True
     qkv_bias: bool = False
     own_embeddings: bool = False
+    draft_vocab_size: int | None = None
 
 
 class EagleHead(nn.Module):
-    """Guesses the feature of the next position from (token embedding, feature) pairs."""
+    """Guesses the feature of the next position from (token embedding, feature) pairs.
+
+    states: which of the target's hidden states it takes. lm_head: none of its own.
+    """
+
+    states = FEATURE
+    lm_head = None
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
@@ -48,7 +59,22 @@ class EagleHead(nn.Module):
         self.layers = nn.ModuleList([DecoderLayer(config)])
         if config.own_embeddings:
             self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.rotary = LlamaRotaryEmbedding(_rope_config(config))  # buffers only, none of them saved
+        if config.draft_vocab_size is not None:
+            self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.int64))
+        self.rotary = rotary(config)  # buffers only, none of them saved
+
+    @property
+    def draft_ids(self) -> Tensor | None:
+        """The target's ids of the tokens it can propose, int64 [D] ascending; None: all."""
+        return None if self.config.draft_vocab_size is None else target_ids(self.d2t)
+
+    def fuse(self, features: Tensor) -> Tensor:
+        """The target's features as `forward` takes them: as they are."""
+        return features
+
+    def before_lm_head(self, predicted: Tensor) -> Tensor:
+        """What the LM head takes of predicted features: all of it, since the target's were normed."""
+        return predicted
 
     def forward(
         self, embeddings: Tensor, features: Tensor, positions: Tensor, cache: KeyValueRows, visible: Tensor
@@ -80,13 +106,14 @@ class DecoderLayer(nn.Module):
 class Attention(nn.Module):
     """Grouped-query attention with rotary positions over the cached rows and its own."""
 
-    def __init__(self, config: HeadConfig) -> None:
+    def __init__(self, config: HeadConfig, inputs: int | None = None) -> None:
         super().__init__()
         self.head_dim = config.head_dim
+        inputs = inputs or config.hidden_size  # EAGLE-3's is twice as wide
         width, kv_width = config.heads * config.head_dim, config.kv_heads * config.head_dim
-        self.q_proj = nn.Linear(config.hidden_size, width, bias=config.qkv_bias)
-        self.k_proj = nn.Linear(config.hidden_size, kv_width, bias=config.qkv_bias)
-        self.v_proj = nn.Linear(config.hidden_size, kv_width, bias=config.qkv_bias)
+        self.q_proj = nn.Linear(inputs, width, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(inputs, kv_width, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(inputs, kv_width, bias=config.qkv_bias)
         self.o_proj = nn.Linear(width, config.hidden_size, bias=False)
 
     def forward(self, hidden: Tensor, rope: tuple[Tensor, Tensor], cache: KeyValueRows, visible: Tensor) -> Tensor:
@@ -113,12 +140,14 @@ class GatedMLP(nn.Module):
         return self.down_proj(F.silu(self.gate_proj(hidden)) * self.up_proj(hidden))
 
 
-def _rope_config(config: HeadConfig) -> LlamaConfig:
-    """What transformers' rotary embedding reads; it computes any position, also past `max_positions`."""
-    return LlamaConfig(
-        hidden_size=config.hidden_size,
-        num_attention_heads=config.heads,
-        head_dim=config.head_dim,
-        max_position_embeddings=config.max_positions,
-        rope_parameters=dict(config.rope),
+def rotary(config: HeadConfig) -> LlamaRotaryEmbedding:
+    """transformers' rotary embedding; it computes any position, also past `max_positions`."""
+    return LlamaRotaryEmbedding(
+        LlamaConfig(
+            hidden_size=config.hidden_size,
+            num_attention_heads=config.heads,
+            head_dim=config.head_dim,
+            max_position_embeddings=config.max_positions,
+            rope_parameters=dict(config.rope),
+        )
     )

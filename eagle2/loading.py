@@ -9,11 +9,17 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from eagle2 import embedded
-from eagle2.checkpoint import fetch_head, load_head, reason, unreachable
+from eagle2.checkpoint import load_head
+from eagle2.costs import Costs
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
+from eagle2.hub import fetch_head, unreachable
+from eagle2.independent import IndependentDrafter
+from eagle2.memory import ROOM, free_bytes, refuse_too_large, weights_bytes
+from eagle2.products import choose_products
 from eagle2.target import Target
 from eagle2.trace import Pair
+from eagle2.weights import reason
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SPREAD = "spread"
@@ -24,13 +30,21 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model",
 
 
 def load(
-    target: str | Path | None = None, head: str | Path | None = None, device: str = "auto", dtype: str = "auto"
+    target: str | Path | None = None,
+    head: str | Path | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    draft_model: str | Path | None = None,
 ) -> Engine:
     """Load a pair. target, head: local folders or hub ids; without a target, the embedded default pair.
 
+    draft_model: a smaller causal LM with the target's tokenizer, for method "sps"; where there is no head, it drafts
+    for the other methods too.
+
     device: "auto" (CUDA, then MPS, else CPU), "cpu", "cuda", "cuda:1", "mps", or "spread" over all GPUs; "auto" spreads
     a model too big for one GPU. dtype: "auto" (half precision on accelerators, float32 on a CPU), or one of float32,
-    bfloat16, float16. A target without a head can only decode plainly. Raises ValueError in one sentence.
+    bfloat16, float16. A target without any of these can only decode plainly or by prompt lookup. Raises ValueError in
+    one sentence.
     """
     place = choose_device(device)
     weights = choose_dtype(dtype, place)
@@ -46,8 +60,13 @@ def load(
     model = load_model(source, place, weights)
     verifier = Target(model)
     if folder is not None:
-        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights)
+        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
+        verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
+        if place.startswith("cpu"):
+            drafter.choose_products()
+    tokenizer = load_tokenizer(source)
+    independent = load_draft_model(str(draft_model), verifier, tokenizer, place, weights) if draft_model else None
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(embedded.HEAD) else head,
@@ -55,8 +74,29 @@ def load(
         head_revision=head_revision,
         device=SPREAD if hasattr(model, "hf_device_map") else place,
         dtype=str(weights).removeprefix("torch."),
+        vocabulary=verifier.vocab_size,
+        draft_vocabulary=drafter.vocabulary if drafter and drafter.vocabulary < verifier.vocab_size else None,
+        draft_model=str(draft_model) if draft_model else None,
     )
-    return Engine(verifier, drafter, load_tokenizer(source), pair)
+    return Engine(verifier, drafter or independent, tokenizer, pair, draft_model=independent)
+
+
+def load_draft_model(
+    source: str, target: Target, tokenizer: object | None, device: str, dtype: torch.dtype
+) -> IndependentDrafter:
+    """An independent draft model. Raises ValueError unless both speak the same token ids."""
+    model = Target(load_model(source, device, dtype))
+    own = load_tokenizer(source)
+    if own is not None and tokenizer is not None:
+        same = own.get_vocab() == tokenizer.get_vocab()
+    else:
+        same = model.vocab_size == target.vocab_size  # all that can be compared
+    if not same:
+        raise ValueError(
+            f"the draft model {source} has another vocabulary than the target ({model.vocab_size} and "
+            f"{target.vocab_size} ids); give a causal LM with the target's own tokenizer"
+        )
+    return IndependentDrafter(model, target)
 
 
 def default_target() -> tuple[str, str, str | None]:
@@ -118,6 +158,8 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
     try:
         source = str(folder) if folder.is_dir() else source
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        if device.startswith("cpu") and not hasattr(config, "quantization_config"):  # whose size is another
+            refuse_too_large(source, weights_bytes(config, dtype), free_bytes(device), device)
         spread = device == SPREAD or (device.startswith("cuda") and not fits(config, device, dtype))
         model, info = AutoModelForCausalLM.from_pretrained(
             source,
@@ -129,6 +171,8 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
             trust_remote_code=False,
         )
         model = model if spread else model.to(device)
+    except MemoryError:
+        raise
     except torch.OutOfMemoryError as error:
         raise MemoryError(f"{source} does not fit into the memory of {device}; try another, or {SPREAD}") from error
     except Exception as error:  # a foreign folder can make transformers raise nearly anything
@@ -143,15 +187,14 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
     if missing := sorted(info["missing_keys"]):
         some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{source} lacks {len(missing)} of its model's tensors ({some}), so it is incomplete")
+    if device.startswith("cpu"):
+        choose_products(model)
     return model
 
 
 def fits(config: object, device: str, dtype: torch.dtype) -> bool:
     """Whether the weights leave a tenth of the device's free memory to caches and activations."""
-    with torch.device("meta"):
-        parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
-    free, _ = torch.cuda.mem_get_info(device)
-    return parameters * dtype.itemsize < 0.9 * free
+    return weights_bytes(config, dtype) < ROOM * free_bytes(device)
 
 
 def load_tokenizer(source: str) -> object | None:
@@ -168,8 +211,18 @@ def load_tokenizer(source: str) -> object | None:
         raise ValueError(f"the tokenizer in {source} cannot be read ({reason(error)})") from error
 
 
-def move(engine: Engine, device: str) -> Engine:
-    """The same pair on another device, weights and dtype unchanged, with no runs going on there yet."""
-    target = Target(engine.target.model.to(device))
-    drafter = EagleDrafter(target, engine.drafter.head.to(device)) if engine.drafter else None
-    return Engine(target, drafter, engine.tokenizer, replace(engine.pair, device=device))
+def move(engine: Engine, device: str, costs: Costs | None = None) -> Engine:
+    """The same pair on another device, weights and dtype unchanged, with no runs going on there yet.
+
+    costs: what rounds cost there, where that is known; else it is measured when it is needed.
+    """
+    target = Target(engine.target.model.to(device)).handing_out(engine.target.states)
+    independent = drafter = None
+    if engine.draft_model is not None:
+        independent = IndependentDrafter(Target(engine.draft_model.model.model.to(device)), target)
+    if engine.drafter is engine.draft_model:
+        drafter = independent
+    elif engine.drafter is not None:
+        drafter = EagleDrafter(target, engine.drafter.head.to(device))
+    pair = replace(engine.pair, device=device)
+    return Engine(target, drafter, engine.tokenizer, pair, draft_model=independent, costs=costs)

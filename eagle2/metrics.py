@@ -32,6 +32,16 @@ def accepted_per_round(rounds: Sequence[Round]) -> float | None:
     return sum(len(r.accepted) for r in rounds) / passes(rounds) if passes(rounds) else None
 
 
+FLOOR_PASSES, FLOOR_ACCEPTED = 16, 0.1
+"""After so many passes with drafts, fewer accepted tokens per pass than this mean that the head guesses nothing."""
+
+
+def near_floor(rounds: Iterable[Round]) -> bool:
+    """Whether hardly any draft was accepted in enough rounds to tell: the head may not be this target's."""
+    drafted = [r for r in rounds if r.drafted and r.bonus is not None]
+    return len(drafted) >= FLOOR_PASSES and accepted_per_round(drafted) < FLOOR_ACCEPTED
+
+
 def acceptance_by_depth(rounds: Iterable[Round]) -> list[tuple[int, int]]:
     """For each depth (from 1): in how many rounds the walk could choose among nodes there, and in how many it took one.
 

@@ -13,7 +13,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from eagle2.config import EAGLE_PATHS, STATIC, TreeShape, check_integer, effective_shape
+from eagle2.config import AUTO, EAGLE_PATHS, STATIC, TreeShape, check_integer, effective_shape
+from eagle2.costs import Costs, best_budget, rows_fed, width
 from eagle2.tree import Pool, best
 
 
@@ -27,7 +28,8 @@ class Policy(Protocol):
         """How many children an expanded node gets in level `depth` (1-based), at most."""
 
     def expand(self, pool: Pool) -> Tensor:
-        """Pool indices of the newest level's nodes to feed to the drafter, in the order of expansion."""
+        """Pool indices of the newest level's nodes to feed to the drafter, in the order of expansion; none: no more
+        levels."""
 
     def children(self, depth: int) -> Tensor | None:
         """Places (parent's place x width + rank) of the children that enter level `depth`; None: all of them."""
@@ -67,6 +69,41 @@ class Dynamic:
 
     def _score(self, pool: Pool) -> Tensor:
         return pool.log_value if self.by_value else pool.log_confidence
+
+
+@dataclass(frozen=True)
+class Auto:
+    """EAGLE-2 with a budget that knows the machine: as many levels and nodes as pay by `costs`, `shape` at most.
+
+    Expansion goes by value and the nodes of highest value are kept, as in `Dynamic`; only how many is decided in each
+    round. Not in the paper. Looking at the values waits for the drafter's device once a level.
+    """
+
+    name: str
+    shape: TreeShape
+    costs: Costs
+
+    def width(self, depth: int) -> int:
+        return self.shape.top_k
+
+    def children(self, depth: int) -> None:
+        return None
+
+    def expand(self, pool: Pool) -> Tensor:
+        depths = pool.depth.tolist()
+        fed = rows_fed(depths, pool.expanded.tolist())
+        nodes = width(_values(pool), depths, fed, self.shape.top_k, self.shape.max_nodes, self.costs)
+        return pool.level + best(pool.log_value[pool.level :], nodes)
+
+    def keep(self, pool: Pool) -> Tensor:
+        fed = rows_fed(pool.depth.tolist(), pool.expanded.tolist())
+        budget = best_budget(_values(pool), fed, self.shape.max_nodes, self.costs)
+        return best(pool.log_value, budget.nodes).sort().values
+
+
+def _values(pool: Pool) -> list[float]:
+    """Values as a record holds them, so that a recorded pool leads to the same decisions."""
+    return pool.log_value.cpu().double().exp().tolist()
 
 
 @dataclass(frozen=True)
@@ -133,11 +170,13 @@ def _check_paths(paths: tuple[tuple[int, ...], ...]) -> None:
         raise ValueError(f"path {twice} is given more than once")
 
 
-def make_policy(policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabulary: int) -> Policy | None:
+def make_policy(
+    policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabulary: int, costs: Costs | None = None
+) -> Policy | None:
     """The policy of a method's name, or of a static tree's paths; None for "plain".
 
-    vocabulary: how many tokens the drafter can propose. Shapes are clamped by `effective_shape`; raises ValueError for
-    unknown names and impossible paths.
+    vocabulary: how many tokens the drafter can propose. costs: the machine's, for "eagle2-auto" alone. Shapes are
+    clamped by `effective_shape`; raises ValueError for unknown names, impossible paths and missing costs.
     """
     if not isinstance(policy, str):
         if not isinstance(policy, Sequence) or not all(isinstance(path, Sequence) for path in policy):
@@ -148,6 +187,10 @@ def make_policy(policy: str | Sequence[Sequence[int]], shape: TreeShape, vocabul
         return _static("eagle", EAGLE_PATHS, vocabulary)
     if effective is None:
         return None
+    if policy == AUTO:
+        if costs is None:
+            raise ValueError(f"{AUTO} decides by what rounds cost; give costs (timing.measure_costs takes them)")
+        return Auto(policy, effective, costs)
     by_value = policy not in ("eagle2-no-value", "eagle2-no-both")
     rerank = policy not in ("eagle2-no-rerank", "eagle2-no-both")
     return Dynamic(policy, effective, by_value, rerank)

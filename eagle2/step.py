@@ -36,6 +36,7 @@ class Run:
     prompt: list[int]
     sampling: Sampling
     policy: Policy | None
+    drafter: Drafter | None
     output: Output
     record: bool
     index: int = 0
@@ -50,7 +51,6 @@ class Stepper:
     """Takes runs forward, one round a call. live: the caches of the runs under way."""
 
     target: Target
-    drafter: Drafter | None
     live: LiveCaches
 
     @torch.inference_mode()
@@ -122,7 +122,7 @@ class Stepper:
             following = run.ids[1:]
             if len(run.output.new) > 1:
                 features = torch.cat([features, self.target.extend(cache, run.output.new[:-1])[0]])
-        draft = self.drafter.begin() if run.policy else None
+        draft = run.drafter.begin(run.prompt[0]) if run.policy else None
         return Caches(cache, draft, (torch.tensor(following, device=features.device), features))
 
     def _verify(self, cache: TargetCache, root: int, flat: tree.Flat, root_position: int) -> tuple[Tensor, Tensor]:

@@ -6,14 +6,18 @@ The only file, with cache.py, that knows transformers' caches, masks and windows
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from accelerate.utils import align_module_device
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
 from eagle2.cache import TreeLayer
+from eagle2.states import FEATURE
 from eagle2.tree import ancestor_mask
 
 PROVEN_FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "mixtral", "gemma2")
@@ -26,14 +30,21 @@ PREFILL_CHUNK = 512
 
 @dataclass
 class TargetCache:
-    """Keys and values of the committed tokens, the root not among them; `length` counts them."""
+    """Keys and values of the committed tokens, the root not among them; `length` counts them.
+
+    waiting: positions int64 [P] of the rows verified since the last commit, which lie behind the committed ones.
+    """
 
     layers: Cache = field(default_factory=lambda: Cache(layer_class_to_replicate=TreeLayer))
     length: int = 0
+    waiting: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
 
 
 class Target:
-    """A causal LM as the engine needs it. Raises ValueError for models that cannot verify a tree."""
+    """A causal LM as the engine needs it. Raises ValueError for models that cannot verify a tree.
+
+    states: the hidden states, side by side, that it hands out as features: the last, unless a head wants others.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model.eval()
@@ -41,11 +52,22 @@ class Target:
         refuse_unfit(model)
         self.vocab_size: int = self.config.vocab_size
         self.hidden_size: int = self.config.hidden_size
+        self.layers: int = self.config.num_hidden_layers
+        self.states: tuple[int, ...] = FEATURE
         self.context_limit: int = getattr(self.config, "max_position_embeddings", None) or 2**31
         self.end_ids = frozenset(_ids(model.config.eos_token_id) + _ids(model.generation_config.eos_token_id))
         self._boundary = _longrope_boundary(self.config)
         if self.config.model_type not in PROVEN_FAMILIES:
             check_tree_attention(self)
+
+    def handing_out(self, states: Sequence[int]) -> Target:
+        """The same model, whose features are these hidden states side by side (EAGLE-3), instead of the last one.
+
+        State 0 enters the first layer, state i the layer after i others.
+        """
+        other = copy.copy(self)
+        other.states = tuple(states)
+        return other
 
     @property
     def device(self) -> torch.device:
@@ -66,6 +88,27 @@ class Target:
     def lm_head(self, features: Tensor) -> Tensor:
         """Logits [..., V] of features [..., hidden]; what some families do to logits afterwards is left out."""
         return self.model.get_output_embeddings()(features).to(self.device)
+
+    def lm_head_over(self, tokens: Tensor) -> nn.Linear:
+        """The LM head of `tokens` int64 [D] alone: a copy of their rows, features [..., hidden] -> logits [..., D].
+
+        Raises ValueError where the model's LM head has no plain rows to take.
+        """
+        full = self.model.get_output_embeddings()
+        with torch.no_grad(), align_module_device(full):  # of a spread model its weights may lie elsewhere
+            weight, bias = full.weight, getattr(full, "bias", None)
+            if not weight.is_floating_point() or weight.shape[1:] != (self.hidden_size,):
+                raise ValueError(
+                    f"the LM head of {self.config.model_type} is stored as {str(weight.dtype).removeprefix('torch.')} "
+                    f"{tuple(weight.shape)}, so the rows of a draft vocabulary cannot be taken from it; "
+                    "load the target unquantised, or use a head without d2t"
+                )
+            part = nn.Linear(self.hidden_size, len(tokens), bias=bias is not None, device="meta")
+            chosen = tokens.to(weight.device)
+            part.weight = nn.Parameter(weight[chosen].to(self.device), requires_grad=False)
+            if bias is not None:
+                part.bias = nn.Parameter(bias[chosen].to(self.device), requires_grad=False)
+        return part
 
     def begin(self) -> TargetCache:
         """An empty cache for one run."""
@@ -99,30 +142,35 @@ class Target:
     def verify(self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
         """One pass over the flattened sequence: tokens, positions int64 [T], visible bool [T, T] (row sees column).
 
-        Returns logits float32 [T, V] and features [T, hidden]. The cache then holds T rows too many until `commit`.
+        Returns logits float32 [T, V] and features [T, hidden]. The cache then holds T rows too many until `commit`; a
+        pass before that may see them too: its visible is [T, P + T] after P such rows (an independent draft model).
         """
-        return self._forward(cache, tokens, positions, visible, logits_to_keep=0)
+        out = self._forward(cache, tokens, positions, visible, logits_to_keep=0)
+        cache.waiting = torch.cat([cache.waiting.to(positions.device), positions])
+        return out
 
     @torch.inference_mode()
     def commit(self, cache: TargetCache, slots: Tensor) -> None:
-        """Of the rows just verified keep `slots` (int64 [a], ascending; 0 is the root) and drop all others."""
+        """Of the rows verified since the last commit keep `slots` (int64 [a], ascending; 0 is the root) alone."""
         for layer in cache.layers.layers:
             layer.keep(cache.length, slots)
         cache.length += len(slots)
+        cache.waiting = cache.waiting[:0]
 
     def _forward(
         self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor, logits_to_keep: int
     ) -> tuple[Tensor, Tensor]:
         out = self.model(
             input_ids=tokens[None],
-            attention_mask=self._mask(cache.length, positions, visible),
+            attention_mask=self._mask(cache, positions, visible),
             position_ids=positions[None],
             cache=cache.layers,
             use_cache=True,
-            output_hidden_states=[-1],  # the feature: what the final norm gives the LM head
+            output_hidden_states=list(self.states),
             logits_to_keep=logits_to_keep,
         )
-        return out.logits[0].to(self.device).float(), out.hidden_states[-1][0].to(self.device)
+        features = [out.hidden_states[state][0].to(self.device) for state in self.states]
+        return out.logits[0].to(self.device).float(), features[0] if len(features) == 1 else torch.cat(features, dim=-1)
 
     def _chunks(self, length: int, new: int) -> list[tuple[int, int]]:
         """Pieces (start, end) in which `new` ids are fed after `length` cached ones."""
@@ -133,14 +181,15 @@ class Target:
         cut = self._boundary - length
         return [(0, cut), (cut, new)] if length and 0 < cut < new else [(0, new)]
 
-    def _mask(self, prefix: int, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
-        """The additive 4D mask [1, 1, T, prefix + T], or one for each layer type where the model wants that.
+    def _mask(self, cache: TargetCache, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
+        """The additive 4D mask [1, 1, T, all rows], or one for each layer type where the model wants that.
 
         Additive and in the model's dtype: eager attention adds what it gets, so a bool mask would be silently wrong.
         A sliding window counts positions, not rows, since siblings share a position.
         """
-        seen = torch.cat([visible.new_ones(len(positions), prefix), visible], dim=1)
-        keys = torch.cat([torch.arange(prefix, device=positions.device), positions])
+        seen = torch.cat([visible.new_ones(len(positions), cache.length), visible], dim=1)
+        committed = torch.arange(cache.length, device=positions.device)
+        keys = torch.cat([committed, cache.waiting.to(positions.device), positions])
         window = getattr(self.config, "sliding_window", None)
         near = seen if window is None else seen & (positions[:, None] - keys[None, :] < window)
         if self._by_layer_type():

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.config import HEADLESS, METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.costs import Costs
 
 ROOT = -1
 """The parent of the first level: the last committed token, which is no draft token."""
@@ -155,7 +156,12 @@ class Nodes(Sequence):
 
 @dataclass(frozen=True)
 class Pair:
-    """Which models made a run: names as the user gave them, revisions where a hub gave one."""
+    """Which models made a run: names as the user gave them, revisions where a hub gave one.
+
+    vocabulary: how many tokens the target knows, None where a file does not say. draft_vocabulary: how many of them the
+    drafter can propose, and confidences are shares of; None: all.
+    draft_model: the independent one of method "sps", if any was loaded.
+    """
 
     target: str
     head: str | None = None
@@ -163,6 +169,13 @@ class Pair:
     head_revision: str | None = None
     device: str = "cpu"
     dtype: str = "float32"
+    vocabulary: int | None = None
+    draft_vocabulary: int | None = None
+    draft_model: str | None = None
+
+    def head_drafts(self, policy: str) -> bool:
+        """Whether the EAGLE head makes the guesses of a method."""
+        return self.head is not None and policy not in HEADLESS
 
 
 @dataclass(frozen=True)
@@ -187,7 +200,8 @@ class Settings:
 class Trace:
     """A whole run. `effective` is the shape after clamping; `tokens` maps every id that occurs to its bytes.
 
-    messages: the chat the prompt was made from, as (role, text); empty if the prompt was given as ids.
+    messages: the chat the prompt was made from, as (role, text); empty if the prompt was given as ids. costs: those of
+    the machine that "eagle2-auto" decided by, None for other methods.
     """
 
     prompt_ids: tuple[int, ...]
@@ -197,6 +211,7 @@ class Trace:
     tokens: dict[int, bytes]
     rounds: tuple[Round, ...]
     messages: tuple[tuple[str, str], ...] = ()
+    costs: Costs | None = None
 
     @property
     def new_ids(self) -> tuple[int, ...]:

@@ -9,11 +9,12 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 
 from eagle2.config import Sampling, TreeShape, is_finite
+from eagle2.costs import Costs
 from eagle2.trace import FATES, ROOT, Check, Pair, Round, Settings, Trace
 from eagle2.trace_rules import contradictions
 
@@ -122,20 +123,28 @@ class _Reader:
         return self.column(key, "a token id", _is_count)
 
     def inner(self, key: str) -> _Reader:
-        return _Reader(self.take(key, "an object", lambda v: isinstance(v, dict)), f'"{key}"')
+        return _Reader(self.take(key, "an object", _is_object), f'"{key}"')
 
-    def only(self, cls: type) -> dict:
-        """The members, which must be exactly the fields of `cls`."""
+    def only(self, cls: type, optional: Collection[str] = ()) -> dict:
+        """The members, which must be exactly the fields of `cls`; older files may lack the `optional` ones."""
         names = {f.name for f in fields(cls)}
         if unknown := sorted(self.body.keys() - names):
             raise TraceError(f"{self.where} has unknown members: {', '.join(map(_shown, unknown))}")
-        if missing := sorted(names - self.body.keys()):
+        if missing := sorted(names - self.body.keys() - {*optional}):
             raise TraceError(f"{self.where} lacks {', '.join(map(_shown, missing))}")
         return self.body
 
 
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_size(value: object) -> bool:
+    return _is_count(value) and value > 0
 
 
 def _is_probability(value: object) -> bool:
@@ -159,7 +168,7 @@ def _is_text(value: object) -> bool:
 
 
 def _trace(body: _Reader) -> Trace:
-    body.only(Trace)
+    body.only(Trace, ["costs"])
     messages = body.column(
         "messages", "a [role, text] pair", lambda m: isinstance(m, list) and len(m) == 2 and all(map(_is_text, m))
     )
@@ -172,6 +181,7 @@ def _trace(body: _Reader) -> Trace:
         tokens=_tokens(body.inner("tokens")),
         rounds=tuple(_round(_Reader(entry, f"round {i}"), i) for i, entry in enumerate(rounds)),
         messages=tuple((role, content) for role, content in messages),
+        costs=_costs(body),
     )
     for contradiction in contradictions(trace):
         raise TraceError(contradiction)
@@ -191,6 +201,16 @@ def _effective(body: _Reader) -> TreeShape | None:
     return None if value is None else _built(TreeShape, body.inner("effective"))
 
 
+def _costs(body: _Reader) -> Costs | None:
+    if "costs" not in body.body or body.take("costs", "an object or null", _or_none(_is_object)) is None:
+        return None
+    inner = body.inner("costs")
+    inner.only(Costs)
+    columns = {"rows": inner.column("rows", "a count", _is_count)}
+    columns |= {key: inner.column(key, "a duration", _is_duration) for key in ("verify_ms", "level_ms")}
+    return _built(Costs, _Reader(columns, inner.where))
+
+
 def _settings(body: _Reader) -> Settings:
     body.only(Settings)
     paths = body.take("paths", "null or a list of lists", _or_none(lambda v: isinstance(v, list)))
@@ -206,10 +226,18 @@ def _settings(body: _Reader) -> Settings:
 
 
 def _pair(body: _Reader) -> Pair:
-    body.only(Pair)
+    sizes = ("vocabulary", "draft_vocabulary")
+    body.only(Pair, (*sizes, "draft_model"))
     required = {key: body.take(key, "a text", _is_text) for key in ("target", "device", "dtype")}
-    optional = ("head", "target_revision", "head_revision")
-    return Pair(**required, **{key: body.take(key, "a text or null", _or_none(_is_text)) for key in optional})
+    optional = [key for key in ("head", "target_revision", "head_revision", "draft_model") if key in body.body]
+    pair = Pair(
+        **required,
+        **{key: body.take(key, "a text or null", _or_none(_is_text)) for key in optional},
+        **{key: body.take(key, "a size or null", _or_none(_is_size)) for key in sizes if key in body.body},
+    )
+    if pair.draft_vocabulary is not None and not pair.draft_vocabulary <= (pair.vocabulary or 0):
+        raise TraceError(f'"pair" of the trace has {pair.draft_vocabulary} draft tokens of {pair.vocabulary or "none"}')
+    return pair
 
 
 def _tokens(body: _Reader) -> dict[int, bytes]:

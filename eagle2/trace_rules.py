@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eagle2.config import AUTO
 from eagle2.trace import NODE_COLUMNS, ROOT, Round, Trace
 
 
 def contradictions(trace: Trace) -> Iterator[str]:
     """Every way in which the trace contradicts itself, as sentences; none if it is sound."""
+    if (trace.settings.policy == AUTO) != (trace.costs is not None):
+        yield f"a run with policy {AUTO!r} has the costs it decided by, and no other run has any"
     if unspelled := trace.used_ids() - trace.tokens.keys():
         yield f'"tokens" of the trace lacks the bytes of id {min(unspelled)}'
     committed = list(trace.prompt_ids)

@@ -71,9 +71,14 @@ def top_children(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
     log_probs: float32 [r, V]. Returns tokens int64 [r, k], log-probabilities float32 [r, k].
 
-    `torch.topk` breaks ties at random, so it is given keys without ties: a float's bits, read as an integer that sorts
-    like the float, above the negated token id.
+    `torch.topk` breaks ties at random. Where the k + 1 best of each row all differ there are none to break, and its
+    answer is the only one; a GPU would have to be waited for to know that. Otherwise it is given keys without ties: a
+    float's bits, read as an integer that sorts like the float, above the negated token id. That takes thrice as long.
     """
+    if log_probs.device.type == "cpu":
+        highest, tokens = log_probs.topk(min(k + 1, log_probs.shape[-1]), dim=-1)
+        if bool((highest[:, 1:] < highest[:, :-1]).all()):
+            return tokens[:, :k], highest[:, :k]
     ids = torch.arange(log_probs.shape[-1], device=log_probs.device)
     bits = (log_probs.to(torch.float32) + 0.0).contiguous().view(torch.int32)  # + 0.0 turns -0.0 into 0.0
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)

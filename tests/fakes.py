@@ -81,7 +81,7 @@ class ScriptedDrafter:
         self.script = script
         self.vocabulary = vocabulary
 
-    def begin(self) -> ScriptedDraft:
+    def begin(self, first: int) -> ScriptedDraft:
         return ScriptedDraft(self.script)
 
 

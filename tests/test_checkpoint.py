@@ -1,10 +1,12 @@
 """Heads in every public layout load and act alike, from folders and from the hub."""
 
+import json
 import shutil
 
 import pytest
 import torch
 from head_files import (
+    CONFIG,
     HIDDEN,
     TENSORS,
     TINY,
@@ -22,11 +24,10 @@ from head_files import (
     write_sharded_bin,
     write_sharded_safetensors,
 )
-from huggingface_hub.errors import OfflineModeIsEnabled
 from safetensors.torch import save_file
 
-from eagle2 import checkpoint
-from eagle2.checkpoint import fetch_head
+from eagle2 import hub
+from eagle2.hub import fetch_head
 
 
 @pytest.fixture
@@ -84,6 +85,18 @@ class TestLayouts:
         buffer = {"layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(8)}
         save_file(TENSORS | buffer, folder / "model.safetensors")
         assert torch.equal(outputs(load(folder)), EXPECTED)
+
+    def test_the_layout_of_speculators_is_read(self, folder):
+        """vLLM's speculators calls fc and the layer otherwise, and keeps the layer's sizes in a config of its own."""
+        theirs = {name.replace("layers.0.", "transformer."): tensor for name, tensor in TENSORS.items()}
+        theirs = {f"fusion_{name}" if name.startswith("fc.") else name: tensor for name, tensor in theirs.items()}
+        save_file(theirs, folder / "model.safetensors")
+        config = {"speculators_model_type": "eagle", "transformer_layer_config": CONFIG, "fusion_bias": True}
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        assert torch.equal(outputs(load(folder)), EXPECTED)
+        norms = {"embedding_layernorm.weight": torch.ones(HIDDEN)}  # a variant of theirs that is no EAGLE head
+        save_file(theirs | norms, folder / "model.safetensors")
+        assert refusal(folder).endswith("does not load: left over embedding_layernorm.weight")
 
     def test_sizes_a_config_may_leave_out(self, folder):
         write_config(folder, head_dim=None, max_position_embeddings=..., vocab_size=..., rope_theta=...)
@@ -162,7 +175,7 @@ class TestFetching:
             asked.append((name, allow_patterns))
             return str(snapshot)
 
-        monkeypatch.setattr(checkpoint, "snapshot_download", fake)
+        monkeypatch.setattr(hub, "snapshot_download", fake)
         folder, revision = fetch_head("somebody/head")
         assert revision == "0a1b2c"
         assert torch.equal(outputs(load(folder)), EXPECTED)
@@ -174,11 +187,14 @@ class TestFetching:
         class StrangeError(Exception):
             pass
 
-        for error in (OfflineModeIsEnabled("no network.\nDetails"), StrangeError()):
+        for error, said in (
+            (OSError("no disk.\nDetails"), "no disk"),
+            (StrangeError(), "StrangeError"),
+        ):
 
             def fail(name: str, error: Exception = error, **_: object) -> str:
                 raise error
 
-            monkeypatch.setattr(checkpoint, "snapshot_download", fail)
-            with pytest.raises(ValueError, match=r"from the hub \((no network|StrangeError)\); check the name"):
+            monkeypatch.setattr(hub, "snapshot_download", fail)
+            with pytest.raises(ValueError, match=rf"from the hub \({said}\); check the name or the connection"):
                 fetch_head("somebody/head")

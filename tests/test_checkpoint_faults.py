@@ -123,21 +123,6 @@ class TestWeightFaults:
         save_file({"0.0.linear.weight": torch.zeros(2)}, folder / "model.safetensors")
         assert "was given as a head but holds none (its tensors: 0.0.linear.weight, ...)" in refusal(folder)
 
-    @pytest.mark.parametrize(
-        "tensors",
-        [
-            {"midlayer.self_attn.q_proj.weight": torch.zeros(2)},
-            TENSORS | {"d2t": torch.zeros(2, dtype=torch.int64)},
-            TENSORS | {"fc.weight": torch.zeros(HIDDEN, 3 * HIDDEN)},
-        ],
-        ids=["midlayer", "draft vocabulary", "three features"],
-    )
-    def test_an_eagle_3_head(self, folder, tensors):
-        save_file(tensors, folder / "model.safetensors")
-        assert refusal(folder) == (
-            f"the head in {folder} is an EAGLE-3 head; this engine reads EAGLE-1 and EAGLE-2 heads"
-        )
-
     @pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
     @pytest.mark.parametrize("damage", [b"", b"garbage" * 9, "cut"])
     def test_a_damaged_file(self, folder, name, damage):

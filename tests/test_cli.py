@@ -7,14 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import byte_pair
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+import torch
+from safetensors.torch import load_file, save_file
 
 import eagle2
 from eagle2 import metrics, trace_file
 from eagle2.__main__ import main
-from eagle2.config import Sampling, TreeShape
+from eagle2.config import METHODS, Sampling, TreeShape
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "tests" / "fixtures" / "tiny-pair"
@@ -22,21 +23,15 @@ LAST_LINE = re.compile(
     r"(\d+) tokens, (\d+) rounds, tau (none|\d+\.\d\d) \(bonus included\), "
     r"(none decoded|\d+\.\d tokens/s), prefill \d+ ms"
 )
+FOUND = re.compile(r"^head .*\n(?:  .*\n)+", re.MULTILINE)
+"""The table of what a head is, on stderr."""
 LOADING_BAR = re.compile(r"\r[^\r\n]*\d+/\d+ [^\r\n]*\n?")
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """The tiny pair's options, with a tokenizer of 256 bytes beside the target."""
-    folder = tmp_path_factory.mktemp("pair") / "target"
-    shutil.copytree(PAIR / "target", folder)
-    vocabulary = {char: i for i, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    template = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}"
-    PreTrainedTokenizerFast(tokenizer_object=backend, chat_template=template).save_pretrained(folder)
-    return ["--target", str(folder), "--head", str(PAIR / "head"), "--device", "cpu"]
+    return byte_pair.options(tmp_path_factory.mktemp("pair") / "target")
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -46,7 +41,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
     except SystemExit as left:  # argparse's way
         code = left.code
     said = capsys.readouterr()
-    return code, said.out, LOADING_BAR.sub("", said.err)
+    return code, said.out, FOUND.sub("", LOADING_BAR.sub("", said.err))
 
 
 def error(capsys, *arguments: str) -> str:
@@ -85,14 +80,47 @@ class TestGenerate:
         file = tmp_path / "run.json"
         law = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
         runs = set()
-        for method in ("plain", "chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both"):
-            code, out, err = run(capsys, "Hello", "--method", method, *law, *pair)
+        for method in METHODS:
+            draft_model = ["--draft-model", pair[1]] if method == "sps" else []
+            code, out, err = run(capsys, "Hello", "--method", method, *law, *pair, *draft_model)
             assert (code, err) == (0, "")
             trace = trace_file.load(file)
             assert trace.settings.policy == method
             assert (trace.effective is None) == (method == "plain")
             runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
         assert len(runs) == 1
+
+    def test_what_a_head_is_is_told_in_a_table(self, capsys, pair):
+        main(["generate", "Hi", "--max-new-tokens", "2", *pair])
+        (told,) = FOUND.findall(LOADING_BAR.sub("", capsys.readouterr().err))
+        assert told.startswith(f"head {PAIR / 'head'}\n  kind         EAGLE-1/2\n")
+        assert "\n  vocabulary   256 of 256 tokens\n" in told
+
+    def test_a_head_that_guesses_nothing_right_is_hinted_at_and_changes_no_text(self, capsys, pair, tmp_path):
+        shutil.copy(PAIR / "head" / "config.json", tmp_path)
+        tensors = load_file(PAIR / "head" / "model.safetensors")
+        save_file({name: torch.zeros_like(t) for name, t in tensors.items()}, tmp_path / "model.safetensors")
+        deaf = ["Hi", "--max-new-tokens", "20", *pair[:3], str(tmp_path), *pair[4:]]
+        _, out, err = run(capsys, *deaf)
+        assert err.startswith("hint: the head's guesses are hardly ever right: it may belong to another target")
+        plain = run(capsys, *deaf, "--method", "plain")
+        assert plain[2] == ""
+        assert out.rpartition("\n20 tokens")[0] == plain[1].rpartition("\n20 tokens")[0]
+
+    def test_a_known_target_without_a_head_is_told_of_one(self, capsys, monkeypatch):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        code, _, err = run(capsys, "Hi", "--target", "Qwen/Qwen3-8B")
+        assert code == 2
+        assert err.startswith("note: Qwen/Qwen3-8B came without a head; known for it: AngelSlim/Qwen3-8B_eagle3\n")
+
+    def test_a_draft_vocabulary_is_told(self, capsys, pair, tmp_path):
+        shutil.copy(PAIR / "head" / "config.json", tmp_path)
+        tensors = load_file(PAIR / "head" / "model.safetensors")
+        save_file(tensors | {"d2t": torch.arange(0, 300, 3)[:64] - torch.arange(64)}, tmp_path / "model.safetensors")
+        given = ["Hi", "--max-new-tokens", "4", *pair[:3], str(tmp_path), *pair[4:]]
+        told = "note: confidences are shares of a draft vocabulary of 64 of 256 tokens, so values run high\n"
+        assert run(capsys, *given)[2] == told
+        assert run(capsys, *given, "--method", "plain")[2] == ""
 
     def test_a_stop_string_ends_the_text_before_it(self, capsys, pair):
         law = ["--temperature", "1.5", "--max-new-tokens", "40"]
@@ -124,6 +152,8 @@ class TestGenerate:
         (["--method", "eagle2-no-both", "--max-nodes", "9"], "--max-nodes has no effect with eagle2-no-both"),
         (["--seed", "3", "--sample-top-p", "0.5"], "--sample-top-p, --seed have no effect at temperature 0"),
         (["--sample-top-k", "4"], "--sample-top-k has no effect at temperature 0"),
+        (["--draft-model", str(PAIR / "target")], "--draft-model has no effect with eagle2"),
+        (["--method", "ngram", "--top-k", "3", "--depth", "2"], "--top-k has no effect with ngram"),
         (["--top-k", "2", "--depth", "2", "--max-nodes", "2", "--temperature", "1", "--seed", "3"], None),
     ],
 )
@@ -166,6 +196,7 @@ class TestErrors:
             (["--sample-top-k", "-1"], "top_k of sampling is -1; it must be at least 0"),
             (["--seed", "-1"], "seed is -1; it must be at least 0"),
             (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be at least 1"),
+            (["--method", "sps"], "method sps needs an independent draft model; give one with --draft-model"),
             (["--trace", "no-such-folder/run.json"], "the trace cannot be written: no-such-folder is no folder"),
             (["--trace", str(PAIR)], f"the trace cannot be written: {PAIR} is a folder; give a file's name"),
         ],
@@ -182,6 +213,7 @@ class TestErrors:
         target = pair[:2]
         assert "needs a draft model and none is loaded" in error(capsys, "Hi", *target)
         assert run(capsys, "Hi", "--method", "plain", "--max-new-tokens", "2", *target)[0] == 0
+        assert run(capsys, "Hi", "--method", "ngram", "--max-new-tokens", "2", *target)[0] == 0
 
     def test_a_prompt_over_the_context(self, capsys, pair):
         assert "the prompt has 603 tokens and the model's context holds 512" in error(capsys, "x" * 600, *pair)

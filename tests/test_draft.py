@@ -24,7 +24,7 @@ def pair():
 def begun(target, drafter, ids):
     """A draft that has followed all of `ids`, the last of them the root."""
     features, _ = target.extend(target.begin(), ids[:-1])
-    draft = drafter.begin()
+    draft = drafter.begin(ids[0])
     draft.extend(torch.tensor(ids[1:]), features)
     return draft, features
 

@@ -19,7 +19,8 @@ PROMPT = [5, 0]
 
 def engine(draft=None, target=None, live_runs=4, **options):
     target = ScriptedTarget(target or counting(10), 10, **options)
-    return Engine(target, ScriptedDrafter(draft or counting(10), 10), live_runs=live_runs)
+    drafter = ScriptedDrafter(draft or counting(10), 10)
+    return Engine(target, drafter, live_runs=live_runs, draft_model=drafter)
 
 
 def committed(rounds):

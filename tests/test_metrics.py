@@ -111,3 +111,21 @@ def test_speed_counts_decoding_alone_and_its_shares_sum_to_one():
     assert speed.tokens_per_s == pytest.approx(1e3 * 4 / 10)
     assert speed.prefill_ms == 5.0
     assert (speed.draft_share, speed.verify_share, speed.rest_share) == pytest.approx((0.2, 0.5, 0.3))
+
+
+class TestNearFloor:
+    def rounds(self, accepted):
+        """One round per entry, with that many accepted of three kept."""
+        return [
+            Round(i, 5, 1, tuple(range(n)), 9, (2,) * n + (9,), None, drafted=3, kept=3) for i, n in enumerate(accepted)
+        ]
+
+    def test_hardly_any_accepted_in_sixteen_passes_is_near_the_floor(self):
+        assert metrics.near_floor(self.rounds([0] * 15 + [1]))  # 1 / 16 < 0.1
+
+    def test_fewer_passes_or_more_accepted_are_not(self):
+        assert not metrics.near_floor(self.rounds([0] * 15))
+        assert not metrics.near_floor(self.rounds([0] * 14 + [1, 1]))  # 2 / 16 > 0.1
+
+    def test_rounds_without_drafts_tell_nothing(self):
+        assert not metrics.near_floor([Round(i, 5, 1, (), 9, (9,), None) for i in range(40)])

@@ -82,6 +82,13 @@ class TestRoundTrip:
         trace_file.save(TRACE, tmp_path / "run.json")
         assert trace_file.load(tmp_path / "run.json") == TRACE
 
+    def test_a_pair_says_what_it_drafts_from_and_older_files_do_not(self):
+        reduced = replace(TRACE, pair=replace(TRACE.pair, vocabulary=10, draft_vocabulary=8))
+        assert from_json(to_json(reduced)) == reduced
+        body = written()
+        del body["pair"]["vocabulary"], body["pair"]["draft_vocabulary"]
+        assert from_json(json.dumps(body)) == TRACE
+
     def test_top_level_names(self):
         assert list(written()) == [
             "format",
@@ -93,6 +100,7 @@ class TestRoundTrip:
             "tokens",
             "rounds",
             "messages",
+            "costs",
         ]
 
     @pytest.mark.parametrize(
@@ -186,6 +194,9 @@ WRONG_TYPES = [
     (("effective",), 3, '"effective" of the trace must be an object or null, not 3'),
     (("pair", "target"), None, '"target" of "pair" must be a text, not null'),
     (("pair", "head"), 1, '"head" of "pair" must be a text or null, not 1'),
+    (("pair", "draft_vocabulary"), 0, '"draft_vocabulary" of "pair" must be a size or null, not 0'),
+    (("pair", "vocabulary"), "big", '"vocabulary" of "pair" must be a size or null, not "big"'),
+    (("pair", "draft_vocabulary"), 5, '"pair" of the trace has 5 draft tokens of none'),
     (("rounds",), {}, '"rounds" of the trace must be a list, not an object'),
     (("rounds", 1), [], "round 1 is not a JSON object"),
     (("rounds", 0, "index"), 1, '"index" of round 0 must be 0, not 1'),
@@ -243,8 +254,8 @@ def test_unknown_members_are_named(path, where):
 @pytest.mark.parametrize(("path", "where"), OBJECTS)
 def test_missing_members_are_named(path, where):
     for key in place(written(), path):
-        if key in ("format", "version"):
-            continue  # these have sentences of their own
+        if key in ("format", "version", "vocabulary", "draft_vocabulary", "draft_model", "costs"):
+            continue  # the first two have sentences of their own, the others may be missing
         body = written()
         del place(body, path)[key]
         assert refusal(body) == f'{where} lacks "{key}"'

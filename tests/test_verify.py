@@ -83,7 +83,7 @@ def joint_law(target, draft, shape, length):
         if len(tokens) > length:
             law[tokens[1 : length + 1]] += probability
             continue
-        state = ScriptedDrafter(draft, 3).begin()
+        state = ScriptedDrafter(draft, 3).begin(0)
         state.extend(torch.tensor(tokens), torch.zeros(len(tokens), 1))
         pool = state.grow(policy, shape.depth)
         flat = flatten(pool, policy.keep(pool))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from transformers import (
     AutoModelForCausalLM,
@@ -14,9 +16,11 @@ from transformers import (
 )
 
 from eagle2.draft import EagleDrafter
+from eagle2.eagle3 import Eagle3Config, Eagle3Head
 from eagle2.engine import Engine
 from eagle2.head import EagleHead, HeadConfig
 from eagle2.target import Target
+from eagle2.vocabulary import offsets
 
 VOCAB, HIDDEN, CONTEXT, WINDOW = 61, 32, 96, 7
 
@@ -76,6 +80,20 @@ def random_head(seed=3, hidden=HIDDEN, **changes):
     head = EagleHead(HeadConfig(**{**sizes, **changes}))
     for parameter in head.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
+    return head.eval()
+
+
+def random_eagle3_head(seed=4, hidden=HIDDEN, draft_ids=None, states=(0, 1, 2), **changes):
+    """An EAGLE-3 head for the tiny families, whose draft vocabulary is `draft_ids`, if any."""
+    layer = random_head(hidden=hidden, draft_vocab_size=None if draft_ids is None else len(draft_ids)).config
+    own = {name: changes.pop(name) for name in ("own_embeddings", "qkv_bias", "fc_bias") if name in changes}
+    torch.manual_seed(seed)
+    layer = replace(layer, **{"fc_bias": False, **own})
+    head = Eagle3Head(Eagle3Config(layer, tuple(states), HIDDEN, "named by the test", **changes))
+    for parameter in head.parameters():
+        torch.nn.init.normal_(parameter, mean=1.0 if parameter.dim() == 1 else 0.0, std=0.2)
+    if draft_ids is not None:
+        head.d2t.copy_(offsets(draft_ids))
     return head.eval()
 
 

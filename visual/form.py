@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from eagle2.config import EAGLE_SHAPE, METHODS, Sampling, TreeShape, effective_shape, pool_size
+from eagle2.config import AUTO, EAGLE_SHAPE, METHODS, Sampling, TreeShape, effective_shape, pool_size
 from eagle2.trace import Settings
 from visual.labels import for_html
 from visual.strings import say
@@ -91,9 +91,11 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
     else:
         drafted = shape.max_nodes if method == "eagle" else pool_size(shape.top_k, shape.depth)
         sums = {"k": shape.top_k, "d": shape.depth, "less": shape.depth - 1, "pool": drafted, "kept": shape.max_nodes}
-        key = "form.pool_static" if method == "eagle" else "form.pool_chain" if shape.top_k == 1 else "form.pool"
-        lines.append(say(key, language, **sums))
-        lines.append(say("form.cost", language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
+        pool = "form.pool_chain" if shape.top_k == 1 else "form.pool"
+        pool = {"eagle": "form.pool_static", AUTO: "form.pool_auto", "ngram": "form.pool_lookup"}.get(method, pool)
+        lines.append(say(pool, language, **sums))
+        cost = {AUTO: "form.cost_auto", "ngram": "form.cost_lookup"}.get(method, "form.cost")
+        lines.append(say(cost, language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
         if method != "eagle" and shape.max_nodes != asked.max_nodes:
             lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
         if method == "eagle" and asked != EAGLE_SHAPE:

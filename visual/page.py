@@ -42,7 +42,8 @@ COPY = """query => {
 def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str = "en") -> gr.Blocks:
     """The page of one app. opened: a saved run to show first, with its name."""
     with gr.Blocks(title=say("page.title", language), fill_width=True, analytics_enabled=False) as blocks:
-        parts = Parts(say(f"status.{studio.state}", language), studio.options.max_new_tokens, language)
+        options = studio.options
+        parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
         common = Common(studio, parts, language)
         wire(blocks, parts, Running(common), Viewing(common, opened))
         wire_figures(parts, Figuring(common))

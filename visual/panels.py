@@ -49,6 +49,8 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
     if turn is None:
         return f'<div class="es-chips">{chip(status, kind="es-status")}</div>'
     parts.append(chip(pair_name(turn.pair), say("chip.pair_title", language, **pair_facts(turn.pair))))
+    if sizes := vocabulary_sizes(turn):
+        parts.append(chip(say("chip.vocabulary", language, **sizes), say("chip.vocabulary_title", language, **sizes)))
     parts.append(method_chip(turn, language))
     tau, speed = metrics.tau(turn.rounds), metrics.speed(turn.rounds)
     if tau is not None:
@@ -60,6 +62,8 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
         parts.append(chip(told_speedup(found, language), say("formula.speedup", language)))
         lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
         parts.append(chip(lossless, say("formula.lossless", language), "es-good" if not found.differing else "es-bad"))
+    if turn.pair.head_drafts(turn.settings.policy) and metrics.near_floor(turn.rounds):
+        parts.append(chip(say("chip.misfit", language), say("chip.misfit_title", language), "es-bad"))
     if turn.name:
         parts.append(chip(say("chip.recorded", language), say("chip.recorded_title", language)))
     return f'<div class="es-chips">{"".join(parts)}</div>'
@@ -76,6 +80,14 @@ def pair_facts(pair: Pair) -> dict[str, str]:
         "head": pair.head or "–",
         "head_revision": pair.head_revision or "–",
     }
+
+
+def vocabulary_sizes(turn: Turn) -> dict[str, str] | None:
+    """How many tokens were drafted from, and of how many, where that is not the target's whole vocabulary."""
+    pair = turn.pair
+    if pair.draft_vocabulary is None or not pair.head_drafts(turn.settings.policy):
+        return None
+    return {"draft": f"{pair.draft_vocabulary:,}", "all": f"{pair.vocabulary:,}"}
 
 
 def verdict(found: Comparison) -> dict[str, int]:
@@ -130,7 +142,9 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         for key, value in rows
         for formula in [for_html(say(f"formula.{key}", language))]
     )
-    return f'<table class="es-table"><tbody>{body}</tbody></table>'
+    sizes = vocabulary_sizes(turn)
+    note = f'<p class="es-muted">{for_html(say("chip.vocabulary_title", language, **sizes))}</p>' if sizes else ""
+    return f'<table class="es-table"><tbody>{body}</tbody></table>{note}'
 
 
 def columns_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:

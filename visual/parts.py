@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import gradio as gr
 
-from eagle2.config import METHODS
 from eagle2.recut import LIKELIEST
 from visual import chat, figures, lesson, panels, player
 from visual.figures.session import HEIGHT
@@ -53,10 +53,14 @@ FIGURES = (
 
 
 class Parts:
-    """All components of one page; made inside `gr.Blocks`. most: new tokens that a run may ask for."""
+    """All components of one page; made inside `gr.Blocks`.
 
-    def __init__(self, status: str, most: int, language: str) -> None:
+    most: new tokens that a run may ask for. methods: those the loaded models can draft with.
+    """
+
+    def __init__(self, status: str, most: int, methods: Sequence[str], language: str) -> None:
         self.most = most
+        self.methods = methods
         self.language = language
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
@@ -108,7 +112,7 @@ class Parts:
         gr.HTML(f"<h2>{for_html(t('page.settings'))}</h2>", padding=False)
         self.meaning = gr.HTML(explain(default, most, self.language), elem_id="meaning", padding=False)
         self.method = gr.Dropdown(
-            choices=[(t(f"method_name.{m}"), m) for m in METHODS],
+            choices=[(t(f"method_name.{m}"), m) for m in self.methods],
             value=default.method,
             label=t("form.method"),
             elem_id="method",

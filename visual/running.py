@@ -89,7 +89,7 @@ class Running:
         """The run to go on with, and what the page shows at its start. On ValueError the prompt's text stays."""
         if prompt.strip():
             settings = form.settings(self.studio.options.max_new_tokens, self.language)
-            turn = visit.begin(self.studio.engine(), prompt.strip(), system, settings)
+            turn = visit.begin(self.studio.engine_for(settings), prompt.strip(), system, settings)
             return turn, {
                 self.parts.prompt: "",
                 self.parts.recorded: None,

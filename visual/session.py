@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from eagle2.config import TreeShape
+from eagle2.config import AUTO, TreeShape
+from eagle2.costs import Costs
 from eagle2.trace import Pair, Round, Settings, Trace
 
 _RUNS = itertools.count(1)
@@ -24,7 +25,7 @@ class Turn:
 
     messages: the chat up to this user turn. effective: the shape after clamping. name: what a recorded run is called,
     None for one made here; recording: its key among the shipped ones. source: the live generator. found: the comparison
-    with plain decoding, once it was asked for.
+    with plain decoding, once it was asked for. costs: the machine's, where the method decides by them.
     """
 
     prompt_ids: list[int]
@@ -37,6 +38,7 @@ class Turn:
     run: str = field(default_factory=lambda: f"run-{next(_RUNS)}")
     recording: str = ""
     effective: TreeShape | None = None
+    costs: Costs | None = None
     source: Iterator[Round] | None = None
     found: object | None = None
 
@@ -53,13 +55,14 @@ class Turn:
     def recorded(cls, trace: Trace, name: str) -> Turn:
         messages = [{"role": role, "content": content} for role, content in trace.messages]
         made = cls(list(trace.prompt_ids), messages, trace.settings, trace.pair, trace.tokens, list(trace.rounds), name)
-        made.effective = trace.effective
+        made.effective, made.costs = trace.effective, trace.costs
         return made
 
     def trace(self) -> Trace:
         """The run so far as a record."""
         messages = tuple((turn["role"], turn["content"]) for turn in self.messages)
-        kept = Trace(tuple(self.prompt_ids), self.settings, self.effective, self.pair, {}, tuple(self.rounds), messages)
+        rounds = tuple(self.rounds)
+        kept = Trace(tuple(self.prompt_ids), self.settings, self.effective, self.pair, {}, rounds, messages, self.costs)
         kept.tokens.update((token, self.tokens[token]) for token in sorted(kept.used_ids()))
         return kept
 
@@ -122,6 +125,7 @@ class Visit:
         made = Turn(ids, messages, settings, engine.pair)
         policy = engine.policy(settings.policy, settings.shape)
         made.effective = policy.shape if policy else None
+        made.costs = engine.costs if settings.policy == AUTO else None
         made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
         self.close()
         self.branches = []

@@ -144,6 +144,10 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "statistics.accepted": "accepted draft",
         "statistics.bonus": "bonus",
         "statistics.predicted": "predicted",
+        "benchmark.tau": "τ",
+        "benchmark.speedup": "speedup over plain decoding",
+        "benchmark.gain": "mean over families",
+        "benchmark.nodes": "nodes verified in a round, on average",
         # inspector
         "inspector.node": "Node {label}",
         "inspector.root": "Root {label}",

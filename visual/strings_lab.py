@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 LAB_ENGLISH = {
+    # a training run's log
+    "training.tokens": "tokens seen",
+    "training.loss": "cross-entropy (nats)",
+    "training.agreement": "agreement, held out",
+    "training.step": "draft step {step}",
     # the paper's worked examples
     "recording.figure-7": "The paper's figure 7, by hand: “It is a good”",
     "recording.figure-4": "The paper's figure 4, by hand: “10+2”, two candidates",

@@ -82,6 +82,12 @@ PAGE_ENGLISH = {
     "form.pool_static": "{kept} nodes in {d} levels, at the same places in every round.",
     "form.cost": "Each round costs one target pass over {rows} rows and {passes} passes of the drafter; it gives 1 to "
     "{most} tokens.",
+    "form.pool_auto": "Pool: at most {pool} nodes are drafted, at most {kept} are kept: each round as many as pay.",
+    "form.cost_auto": "Each round costs one target pass over up to {rows} rows and up to {passes} passes of the "
+    "drafter; it gives 1 to {most} tokens.",
+    "form.pool_lookup": "A chain of {kept} nodes at most; none where the last word is new.",
+    "form.cost_lookup": "Each round costs one target pass over {rows} rows at most, and no draft pass; it gives 1 to "
+    "{most} tokens.",
     "form.cost_plain": "Each round costs one target pass and gives one token.",
     "form.clamped": "max_nodes {asked} becomes {kept}: that is all this method can keep.",
     "form.fixed": "top_k, depth and max_nodes have no effect here.",
@@ -91,16 +97,23 @@ PAGE_ENGLISH = {
     "method.chain": "A chain: one guess per level, as in classic speculative decoding.",
     "method.eagle": "EAGLE's static tree: the shape never changes, the context only fills in tokens.",
     "method.eagle2": "EAGLE-2: expand by value, then keep the best of all drafted nodes.",
+    "method.eagle2-auto": "EAGLE-2 that knows the machine: in each round it drafts and keeps what pays most per "
+    "millisecond, the tree above at most. Its first use times the models for some seconds.",
     "method.eagle2-no-value": "Ablation: expand by confidence instead of value.",
     "method.eagle2-no-rerank": "Ablation: no reranking, the best of every level stay.",
     "method.eagle2-no-both": "Ablation: confidence instead of value, and no reranking.",
+    "method.ngram": "Prompt lookup: what followed the same words before is guessed again; no draft model.",
+    "method.sps": "Speculative decoding with an independent, smaller model of the same tokenizer.",
     "method_name.plain": "Plain decoding",
     "method_name.chain": "Chain",
     "method_name.eagle": "EAGLE, static tree",
     "method_name.eagle2": "EAGLE-2",
+    "method_name.eagle2-auto": "EAGLE-2, measured budget",
     "method_name.eagle2-no-value": "EAGLE-2 without value",
     "method_name.eagle2-no-rerank": "EAGLE-2 without reranking",
     "method_name.eagle2-no-both": "EAGLE-2 without both",
+    "method_name.ngram": "Prompt lookup",
+    "method_name.sps": "Independent draft model",
     "method_name.static": "A static tree of one's own",
     # chips
     "chip.shape": "top_k {k} · depth {d} · {m} nodes",
@@ -114,6 +127,12 @@ PAGE_ENGLISH = {
     "chip.recorded": "recorded",
     "chip.recorded_title": "A recorded run: no model is needed to look at it.",
     "chip.pair_title": "target {target} ({revision}), head {head} ({head_revision})",
+    "chip.misfit": "hardly any draft accepted",
+    "chip.misfit_title": "The head's guesses are hardly ever right: it may belong to another target, or be untrained. "
+    "The text is the target's all the same.",
+    "chip.vocabulary": "drafts {draft} of {all} tokens",
+    "chip.vocabulary_title": "Confidences are shares of a draft vocabulary of {draft} of {all} tokens, "
+    "so confidences and values run high. The text is the target's all the same.",
     # metrics
     "metrics.empty": "Nothing has been verified yet.",
     "metrics.tau": "τ, mean acceptance length, bonus included",

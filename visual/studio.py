@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from eagle2 import metrics
-from eagle2.config import Sampling
+from eagle2.config import AUTO, METHODS, Sampling
 from eagle2.recut import check_pair, regrow
 from eagle2.trace import Round, Settings
 from visual.panels import Comparison
 from visual.session import Turn, absorb, advance
 
 if TYPE_CHECKING:
+    from eagle2.costs import Costs
     from eagle2.lossless import Verdict
 
 WORKER_DEVICE = "cuda"
@@ -36,10 +37,16 @@ class Options:
     head: str | None = None
     device: str = "auto"
     dtype: str = "auto"
+    draft_model: str | None = None
     max_new_tokens: int = 512
     runs: int = 4
     waiting: int = 32
     upload_mb: int = 32
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What visitors can choose from: "sps" only where its draft model was given."""
+        return tuple(method for method in METHODS if method != "sps" or self.draft_model)
 
 
 class Studio:
@@ -51,6 +58,7 @@ class Studio:
         self.fault = ""
         self._load = load
         self._engine: object | None = None
+        self._costs: Costs | None = None
         self._lock = threading.Lock()
         self._worker: Callable[..., Iterator[Round]] | None = None
         if importlib.util.find_spec("spaces"):
@@ -58,6 +66,7 @@ class Studio:
 
             self._worker = spaces.GPU(duration=duration_s)(self._work)
             self._checker = spaces.GPU(duration=MOST_SECONDS)(self._check)
+            self._timer = spaces.GPU(duration=MOST_SECONDS)(self._measure)
 
     def start(self) -> None:
         """Load in the background, so that the page is there before the models are."""
@@ -69,6 +78,16 @@ class Studio:
         if self._engine is None:
             raise ValueError(self.fault)
         return self._engine
+
+    def engine_for(self, settings: Settings) -> object:
+        """The engine; where the method decides by what rounds cost, it knows that of the machine they will run on."""
+        engine = self.engine()
+        if self._worker is None or settings.policy != AUTO:
+            return engine
+        from eagle2.loading import move
+
+        self._costs = self._costs or self._timer()  # under no lock: a worker is a fork, and would inherit it locked
+        return move(engine, engine.pair.device, self._costs)
 
     def _try(self) -> None:
         with self._lock:
@@ -83,14 +102,19 @@ class Studio:
                 self.state = "ready"
 
     def _loaded(self) -> object:
-        if self._load is None:
-            from eagle2.loading import load as loader
-        else:
-            loader = self._load
         o = self.options
+        device, dtype = o.device, o.dtype
         if self._worker is not None:  # no process but a worker may touch CUDA there; it moves the models over
-            return loader(o.target, o.head, "cpu", "bfloat16" if o.dtype == "auto" else o.dtype)
-        return loader(o.target, o.head, o.device, o.dtype)
+            device, dtype = "cpu", "bfloat16" if o.dtype == "auto" else o.dtype
+        if self._load is not None:
+            return self._load(o.target, o.head, device, dtype, o.draft_model)
+        from eagle2.found import announce
+        from eagle2.loading import load
+
+        engine = load(o.target, o.head, device, dtype, o.draft_model)
+        if o.head:
+            announce(o.head, engine.drafter.head, engine.target.vocab_size)
+        return engine
 
     def rounds(self, turn: Turn) -> Iterator[Round]:
         """The rounds still to come, each added to the turn before it is yielded. Leaving off is always safe."""
@@ -99,7 +123,7 @@ class Studio:
             while turn.open:
                 yield advance(turn, engine)
             return
-        for made in self._worker(turn.prompt_ids, turn.settings, turn.rounds):
+        for made in self._worker(turn.prompt_ids, turn.settings, turn.rounds, turn.costs):
             absorb(turn, made, engine)
             yield made
 
@@ -130,16 +154,23 @@ class Studio:
 
         return move(self.engine(), WORKER_DEVICE).check(prompt_ids, new_ids, sampling)
 
-    def _work(self, prompt_ids: list[int], settings: Settings, after: list[Round]) -> Iterator[Round]:
+    def _measure(self) -> Costs:
+        from eagle2.loading import move
+
+        return move(self.engine(), WORKER_DEVICE).costs
+
+    def _work(
+        self, prompt_ids: list[int], settings: Settings, after: list[Round], costs: Costs | None
+    ) -> Iterator[Round]:
         """One visitor's run in a ZeroGPU worker: plain data in, plain data out."""
         from eagle2.loading import move
 
-        engine = move(self.engine(), WORKER_DEVICE)
+        engine = move(self.engine(), WORKER_DEVICE, costs)
         s = settings
         yield from engine.rounds(prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after)
 
 
-def duration_s(prompt_ids: list[int], settings: Settings, after: list[Round]) -> int:
+def duration_s(prompt_ids: list[int], settings: Settings, after: list[Round], costs: Costs | None = None) -> int:
     """Seconds of GPU to ask for: moving the models, then a guess per token that errs on the long side, capped."""
     done = sum(len(r.committed) for r in after)
     return min(MOST_SECONDS, 15 + (settings.max_new_tokens - done) // 8 + len(prompt_ids) // 1000)

@@ -1,7 +1,7 @@
-"""Settings of data generation and its command's options. Loads no torch, so that --help is quick."""
+"""Settings of data generation and training, and their commands' options. Loads no torch, so that --help is quick."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 
@@ -27,7 +27,7 @@ class ChatSettings:
             raise ValueError(f"temperatures is {self.temperatures}; it takes (temperature >= 0, share > 0) pairs.")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_data_options(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m eagle2 data`."""
     settings = ChatSettings()
     parser.add_argument("--out", type=Path, required=True, help="folder of the shards; what is there is kept")
@@ -40,3 +40,92 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--max-length", type=int, default=settings.max_length, help="tokens a chat (default: %(default)s)"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """How a head is trained; README.md here tells what was tried. The budget is `minutes` or, where not 0, `steps`."""
+
+    minutes: float = 60.0
+    steps: int = 0
+    batch_tokens: int = 1024
+    learning_rate: float = 1.5e-3
+    weight_decay: float = 0.01
+    warm_up: int = 20  # steps over which the rate rises; then it falls along a cosine to a fiftieth
+    clip: float = 1.0  # largest norm of a gradient
+    draft_steps: int = 3  # trained per position, each from the head's own guesses
+    one_step: float = 0.3  # share of the budget, at the beginning, that trains one draft step only
+    token_weight: float = 1.0  # of the cross-entropy, against 1 for the features' SmoothL1
+    noise: float = 0.0  # half width of the uniform noise on features
+    vocabulary: int = 16384  # tokens the head can propose, the most frequent of the data; 0: all
+    loss_vocabulary: int = 8192  # over how many of them the cross-entropy compares
+    intermediate_size: int = 0  # of the MLP; 0: as the target's
+    evaluate_every: int = 250  # steps
+    save_minutes: float = 2.0
+    seed: int = 0
+
+    def __post_init__(self):
+        positive = ("minutes", "batch_tokens", "learning_rate", "warm_up", "clip", "draft_steps", "loss_vocabulary")
+        for name in (*positive, "evaluate_every", "save_minutes"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0.")
+        for name in ("steps", "weight_decay", "token_weight", "noise", "vocabulary", "intermediate_size", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
+        if not 0 <= self.one_step <= 1:
+            raise ValueError(f"one_step is {self.one_step}; it must be from 0 to 1.")
+
+    @classmethod
+    def from_options(cls, options: argparse.Namespace) -> "TrainSettings":
+        return cls(**{setting.name: getattr(options, setting.name) for setting in fields(cls)})
+
+
+TRAIN_HELP = {
+    "minutes": "budget of training time; the schedule is fitted to it",
+    "steps": "budget in steps of the optimizer, instead of minutes; 0: none",
+    "batch_tokens": "tokens a step",
+    "learning_rate": "its peak",
+    "weight_decay": "of AdamW, on matrices",
+    "warm_up": "steps over which the rate rises",
+    "clip": "largest norm of a gradient",
+    "draft_steps": "draft steps trained at each position, from the head's own guesses",
+    "one_step": "share of the budget, at the beginning, that trains one draft step only",
+    "token_weight": "of the cross-entropy, against 1 for the features' SmoothL1",
+    "noise": "half width of uniform noise on the features",
+    "vocabulary": "tokens the head can propose, the most frequent of the data; 0: all",
+    "loss_vocabulary": "over how many of them the cross-entropy compares",
+    "intermediate_size": "of the head's MLP; 0: as the target's",
+    "evaluate_every": "steps between evaluations on the held-out chats",
+    "save_minutes": "between two saves of the state",
+    "seed": "of batches and first weights",
+}
+
+
+def add_train_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m eagle2 train`."""
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help="shards of chats, or folders of them")
+    parser.add_argument("--out", type=Path, required=True, help="folder of state, log, features and head; resumed")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+    for setting in fields(TrainSettings):
+        parser.add_argument(
+            f"--{setting.name.replace('_', '-')}",
+            type=type(setting.default),
+            default=setting.default,
+            help=f"{TRAIN_HELP[setting.name]} (default: %(default)s)",
+        )
+
+
+def add_measure_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m eagle2 measure`."""
+    parser.add_argument("--questions", type=Path, required=True, help="JSON lines with turns, as in Spec-Bench")
+    parser.add_argument("--every", type=int, default=1, help="take one question in so many (default: %(default)s)")
+    parser.add_argument("--head", action="append", help="folder or hub id; may be repeated (default: the target's)")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--top-k", type=int, default=10, help="(default: %(default)s)")
+    parser.add_argument("--depth", type=int, default=6, help="(default: %(default)s)")
+    parser.add_argument("--max-nodes", type=int, default=59, help="(default: %(default)s)")
+    parser.add_argument("--max-new-tokens", type=int, default=128, help="(default: %(default)s)")
+    parser.add_argument("--json", type=Path, help="write everything to this file")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")

@@ -13,7 +13,7 @@ from eagle2.training import data
 from eagle2.training.chats import Chat, ChatFormat, ChatSampler, draw, loops
 from eagle2.training.data import ShardFolder, generate, load_chats, read_prompts, shard_paths
 from eagle2.training.lean import LeanLlama
-from eagle2.training.settings import ChatSettings, add_options
+from eagle2.training.settings import ChatSettings, add_data_options
 
 VOCAB, END = 32, 2
 FORMAT = ChatFormat(prefix=(1, 5, 6), assistant=(1, 7), user=(1, 8), end=END, special=frozenset({0, 1, END}))
@@ -505,7 +505,7 @@ def test_a_bad_prompt_is_named_by_its_line(tmp_path, line, message):
 
 def options(*argv):
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    add_data_options(parser)
     return parser.parse_args([*argv, "--batch", "2", "--max-length", "100"])
 
 

@@ -11,6 +11,7 @@ import pytest
 from eagle2.config import METHODS, Sampling, TreeShape
 from eagle2.trace import Settings
 from visual.form import FIELDS, MOST, MOST_SEED, Form, explain
+from visual.studio import Options
 
 
 def said(form: Form, most: int = 512) -> list[str]:
@@ -127,3 +128,19 @@ def test_plain_decoding_is_explained():
         "Each round costs one target pass and gives one token.",
         "Greedy: the likeliest token every time.",
     ]
+
+
+def test_prompt_lookup_costs_no_draft_pass():
+    assert said(Form(method="ngram", depth=4, max_nodes=4)) == [
+        "Prompt lookup: what followed the same words before is guessed again; no draft model.",
+        "A chain of 4 nodes at most; none where the last word is new.",
+        "Each round costs one target pass over 5 rows at most, and no draft pass; it gives 1 to 5 tokens.",
+        "Greedy: the likeliest token every time.",
+    ]
+
+
+@pytest.mark.parametrize(("draft_model", "offered"), [(None, False), ("a-small-model", True)])
+def test_sps_is_offered_where_its_draft_model_was_given(draft_model, offered):
+    methods = Options(draft_model=draft_model).methods
+    assert ("sps" in methods) == offered
+    assert set(METHODS) - set(methods) <= {"sps"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fixtures_edges import FIRST, SECOND, TRACE, plain_round
 
-from eagle2.trace import Pair
+from eagle2.trace import Pair, Round, Settings
 from visual.panels import Comparison, chips, metrics_table
 from visual.session import Turn
 
@@ -93,6 +93,30 @@ def test_the_chips_name_pair_method_and_numbers():
     ):
         assert text in shown
     assert "recorded" not in re.sub(r"<[^>]*>", "|", chips(MADE, ""))
+
+
+def test_a_draft_vocabulary_is_told_beside_the_pair_and_under_the_metrics():
+    pair = Pair("a target", "a head", vocabulary=49152, draft_vocabulary=8192)
+    turn = replace(TURN, pair=pair)
+    told = (
+        "Confidences are shares of a draft vocabulary of 8,192 of 49,152 tokens, so confidences and values run high. "
+        "The text is the target&#x27;s all the same."
+    )
+    assert f'title="{told}">drafts 8,192 of 49,152 tokens<' in chips(turn, "")
+    assert metrics_table(turn).endswith(f">{told}</p>")
+    others = [replace(turn, settings=Settings(policy)) for policy in ("plain", "ngram", "sps")]  # no head drafts there
+    for other in (TURN, *others):
+        assert "49,152" not in chips(other, "") + metrics_table(other)
+
+
+def test_a_head_that_guesses_nothing_right_is_hinted_at():
+    rounds = [Round(i, 5, 1, (), 9, (9,), None, drafted=3, kept=3) for i in range(1, 18)]
+    told = ">hardly any draft accepted<"
+    assert told in chips(replace(MADE, rounds=rounds), "")
+    assert told not in chips(replace(MADE, rounds=rounds[:9]), "")
+    assert told not in chips(replace(MADE, rounds=rounds, pair=Pair("a target")), "")
+    for policy in ("ngram", "sps"):  # whose guesses are not the head's
+        assert told not in chips(replace(MADE, rounds=rounds, settings=Settings(policy)), "")
 
 
 def test_hostile_pair_names_are_text():

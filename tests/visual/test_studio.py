@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+import tiny_pair
 
 from eagle2.config import Sampling, TreeShape
 from eagle2.trace import Settings
@@ -31,7 +32,7 @@ VALUES = ("eagle2", 3, 3, 8, 0, 1, 0, 0, 12)
 
 def running(studio: Studio) -> tuple[Running, Parts]:
     with gr.Blocks():
-        parts = Parts("", studio.options.max_new_tokens, "en")
+        parts = Parts("", studio.options.max_new_tokens, studio.options.methods, "en")
     return Running(Common(studio, parts, "en")), parts
 
 
@@ -53,13 +54,13 @@ def test_the_page_is_there_while_the_models_load(engine):
 
 def test_models_are_loaded_once_for_all(engine):
     loads = []
-    studio = Studio(Options("a", "b", "cpu", "float32"), load=lambda *asked: loads.append(asked) or engine)
+    studio = Studio(Options("a", "b", "cpu", "float32", "c"), load=lambda *asked: loads.append(asked) or engine)
     visitors = [threading.Thread(target=studio.engine) for _ in range(5)]
     for visitor in visitors:
         visitor.start()
     for visitor in visitors:
         visitor.join()
-    assert loads == [("a", "b", "cpu", "float32")]
+    assert loads == [("a", "b", "cpu", "float32", "c")]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,12 @@ def test_whatever_fails_is_told_in_a_sentence_and_the_page_lives(error, engine):
     assert not any(parts.prompt in changed for changed in told), "the prompt's text was thrown away"
     told = list(run.generate(VISITOR, "hello", "", *VALUES))  # the next try finds the models
     assert "length limit" in last_status(told, parts)
+
+
+def test_a_head_that_its_owner_brought_is_told_of_on_stderr(tmp_path, capsys):
+    target, head = tiny_pair.write(tmp_path)
+    Studio(Options(target, head, "cpu")).engine()
+    assert f"head {head}\n  kind         EAGLE-1/2\n" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
@@ -192,8 +199,14 @@ begun = len(list(itertools.islice(studio.rounds(turn), 2)))
 list(studio.rounds(turn))
 found = studio.compare(turn)
 plain = engine.plain(turn.prompt_ids, Sampling(), 20)
+auto = Settings("eagle2-auto", TreeShape(3, 3, 8), Sampling(), 20)
+timed = Visit().begin(studio.engine_for(auto), "one two", "", auto)
+list(itertools.islice(studio.rounds(timed), 2))
+list(studio.rounds(timed))
+again = Visit().begin(studio.engine_for(auto), "two", "", auto)
 print(json.dumps({"before": spaces.BEFORE_TORCH, "calls": spaces.CALLS, "begun": begun, "differing": found.differing,
-    "same": turn.ids == turn.prompt_ids + plain, "saved": len(turn.trace().new_ids), "device": engine.pair.device}))
+    "same": turn.ids == timed.ids == turn.prompt_ids + plain, "costs": timed.trace().costs == again.costs != None,
+     "saved": len(turn.trace().new_ids), "device": engine.pair.device}))
 """
 
 
@@ -208,7 +221,8 @@ def test_on_zero_gpu_runs_go_through_the_decorated_function_as_plain_data(pair, 
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["before"], "spaces must be imported before torch"
-    assert [name for name, _ in told["calls"]] == ["_work", "_work", "_check"]
+    assert [name for name, _ in told["calls"]] == ["_work", "_work", "_check", "_measure", "_work", "_work"]
+    assert told["costs"], "they are measured once, in a worker, and kept with the run"
     assert all(0 < seconds <= MOST_SECONDS for _, seconds in told["calls"])
     assert (told["begun"], told["saved"], told["same"], told["differing"]) == (2, 20, True, 0)
     assert told["device"] == "cpu"

@@ -9,6 +9,7 @@ from visual.figures.session import (
     values_by_fate,
 )
 from visual.figures.statistics import time_split, tokens_per_round
+from visual.figures.training import training
 from visual.figures.tree import tree
 from visual.figures.values import values
 
@@ -20,6 +21,7 @@ __all__ = [
     "tau_by_max_nodes",
     "time_split",
     "tokens_per_round",
+    "training",
     "tree",
     "values",
     "values_by_fate",

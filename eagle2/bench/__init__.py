@@ -1,0 +1,1 @@
+"""The paper's tables on this machine: questions, the measuring procedure, results, tables. `python -m eagle2 bench`."""

@@ -1,0 +1,133 @@
+"""`python -m eagle2 bench`: loads models, measures with a progress bar, prints tables, writes JSON and figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+import transformers
+from tqdm import tqdm
+
+import eagle2
+from eagle2.bench import measure, work
+from eagle2.bench.partial import Partial
+from eagle2.bench.plan import TRANSFORMERS, Plan, make_plan
+from eagle2.bench.records import Measurement
+from eagle2.bench.results import Result, phases, results
+from eagle2.bench.table import table, time_table
+from eagle2.engine import Engine
+
+
+def run(options: argparse.Namespace) -> None:
+    """The whole command. Raises ValueError or OSError in one sentence; what can be checked before loading is."""
+    plan = make_plan(options)
+    questions = chosen_questions(options)
+    if options.json and not options.json.absolute().parent.is_dir():
+        raise ValueError(f"the results cannot be written: {options.json.parent} is no folder")
+    engine = eagle2.load(options.target, options.head, options.device, options.dtype, options.draft_model)
+    if engine.tokenizer is None:
+        raise ValueError(f"{engine.pair.target} has no tokenizer, so no question can be put to it")
+    if options.methods is None:
+        plan = replace(plan, methods=tuple(m for m in plan.methods if measure.can_run(engine, m)))
+    for method in plan.methods:
+        if method.name != TRANSFORMERS:
+            engine.policy(method.name, plan.shape_of(method))  # raises where its drafter is not loaded
+    partial = Partial(options.out, heading(engine, plan, questions)) if options.out else None
+    measurements = measured(engine, plan, questions, partial)
+    made = results(measurements)
+    if not made:
+        raise ValueError("nothing was decoded: every answer ended with its first token")
+    spent = phases(measurements)
+    print(table(made), time_table(spent), sep="\n\n", flush=True)
+    if options.json:
+        options.json.write_text(to_json(made, machine(engine, plan)), encoding="utf-8")
+    if options.out:
+        from eagle2.bench import pictures  # only here are plotly and the page's looks needed
+
+        names = {method.name for method in plan.methods}
+        rounds = pictures.recorded(engine, plan, questions) if pictures.RECORDED in names else []
+        pictures.write(options.out, pictures.pages(made, spent, rounds))
+
+
+def chosen_questions(options: argparse.Namespace) -> list[work.Question]:
+    questions = work.read(options.questions) if options.questions else work.own()
+    if options.every is not None:
+        questions = work.every(questions, options.every)
+    return work.one_each(questions) if options.quick else questions
+
+
+def measured(engine: Engine, plan: Plan, questions: list[work.Question], partial: Partial | None) -> list[Measurement]:
+    """All measurements: those that an earlier, stopped run left, and the others now."""
+    done = partial.load() if partial else []
+    known = {measurement.trial for measurement in done}
+    measurements: list[Measurement] = []
+    with tqdm(total=measure.count(plan, questions), unit="prompt", desc="bench") as bar:
+        for trial in measure.measure(engine, plan, questions, done):
+            if partial and trial[0].trial not in known:
+                partial.add(trial)
+            measurements += trial
+            bar.set_postfix_str(f"{trial[0].trial.family}, temperature {trial[0].trial.temperature:g}")
+            bar.update()
+        left_out = bar.total - bar.n
+    if left_out:
+        limit = engine.target.context_limit
+        print(f"note: {left_out} of {bar.total} prompts were left out, since they fill the context of {limit} tokens")
+    return measurements
+
+
+def heading(engine: Engine, plan: Plan, questions: list[work.Question]) -> dict[str, object]:
+    """What must be the same for measurements to belong together."""
+    return {
+        "pair": asdict(engine.pair),
+        "methods": [method.label for method in plan.methods],
+        "temperatures": plan.temperatures,
+        "shape": asdict(plan.shape),
+        "max_new_tokens": plan.max_new_tokens,
+        "repeats": plan.repeats,
+        "seed": plan.seed,
+        "questions": [question.id for question in questions],
+        "threads": torch.get_num_threads(),
+    }
+
+
+def machine(engine: Engine, plan: Plan) -> dict[str, object]:
+    """Where and with what was measured."""
+    pair, device = engine.pair, engine.target.device
+    return {
+        "device": pair.device,
+        "processor": torch.cuda.get_device_name(device) if device.type == "cuda" else processor(),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "dtype": pair.dtype,
+        "target": pair.target,
+        "head": pair.head or "none",
+        "draft_model": pair.draft_model or "none",
+        "max_new_tokens": plan.max_new_tokens,
+        "repeats": plan.repeats,
+        "seed": plan.seed,
+        **asdict(plan.shape),
+    }
+
+
+def processor() -> str:
+    """The CPU's own name where the system tells it, else its architecture."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return next(iter(names), platform.processor() or platform.machine() or "unknown")
+
+
+def to_json(made: list[Result], where: dict[str, object]) -> str:
+    """{"results": [...], "machine": {...}}: numbers, booleans and names, never null."""
+    return (
+        json.dumps({"results": [asdict(result) for result in made], "machine": where}, indent=1, allow_nan=False) + "\n"
+    )

@@ -1,0 +1,91 @@
+"""Chats and their features as what training reads: held-out chats apart, batches in an order of their own per epoch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from eagle2.training.data import Chats
+
+HELD_OUT = 24
+"""One chat in so many is never trained on."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of tokens. ids int64 [B, T]; features float32 [B, T, hidden]; weight float32 [B, T]: what a position's
+    feature counts as something to learn (0: padding, or a template's fixed tokens)."""
+
+    ids: Tensor
+    features: Tensor
+    weight: Tensor
+
+    @property
+    def tokens(self) -> int:
+        return int((self.weight > 0).sum())
+
+    def to(self, device: torch.device) -> "Batch":
+        return Batch(self.ids.to(device), self.features.to(device), self.weight.to(device))
+
+
+class Corpus:
+    """features: float16 [tokens, hidden] of the first chats; chats beyond them are not there yet and left out.
+
+    prefix: how many tokens at the start of every chat are the template's and the same everywhere.
+    """
+
+    def __init__(self, chats: Chats, features: np.ndarray, prefix: int) -> None:
+        self.chats, self.features, self.prefix = chats, features, prefix
+        self.ids = list(chats)
+        self.starts = np.cumsum([0, *chats.length])
+        ready = int(np.searchsorted(self.starts, len(features), side="right")) - 1
+        self.held_out = [i for i in range(ready) if i % HELD_OUT == HELD_OUT - 1]
+        self.train = [i for i in range(ready) if i % HELD_OUT != HELD_OUT - 1]
+
+    def chat(self, i: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """Ids [n], features [n, hidden] and the answer's start of chat i."""
+        return self.ids[i], self.features[self.starts[i] : self.starts[i + 1]], int(self.chats.answer_start[i])
+
+    def tokens(self, chats: Sequence[int]) -> int:
+        return sum(len(self.ids[i]) for i in chats)
+
+    def batches(self, chats: Sequence[int], size: int, seed: int) -> Iterator[Batch]:
+        """All of `chats` once, in batches of at most `size` tokens (a longer chat is one by itself), order by `seed`.
+
+        Every other batch has its chats end to end in one row instead of side by side. What a chat follows tells it
+        nothing, as its features were computed without it; but so the head meets contexts longer than one chat.
+        """
+        random = np.random.default_rng(seed)
+        order = random.permutation(np.asarray(chats, dtype=np.int64))
+        groups: list[list[int]] = []
+        for first in range(0, len(order), 256):
+            group: list[int] = []
+            for i in sorted(order[first : first + 256], key=lambda i: len(self.ids[i])):
+                if group and (len(group) + 1) * len(self.ids[i]) > size:
+                    groups.append(group)
+                    group = []
+                group.append(int(i))
+            groups.append(group)
+        for place, which in enumerate(random.permutation(len(groups))):
+            yield self._end_to_end(groups[which]) if place % 2 else self._side_by_side(groups[which])
+
+    def _side_by_side(self, chats: Sequence[int]) -> Batch:
+        longest = max(len(self.ids[i]) for i in chats)
+        ids = torch.zeros(len(chats), longest, dtype=torch.int64)
+        features = torch.zeros(len(chats), longest, self.features.shape[1])
+        weight = torch.zeros(len(chats), longest)
+        for row, i in enumerate(chats):
+            for whole, part in zip((ids, features, weight), self._tensors(i), strict=True):
+                whole[row, : len(part)] = part
+        return Batch(ids, features, weight)
+
+    def _end_to_end(self, chats: Sequence[int]) -> Batch:
+        return Batch(*(torch.cat(parts)[None] for parts in zip(*map(self._tensors, chats), strict=True)))
+
+    def _tensors(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
+        ids, features, _ = self.chat(i)
+        weight = torch.ones(len(ids))
+        weight[: self.prefix] = 0
+        return torch.from_numpy(ids.astype(np.int64)), torch.from_numpy(features.astype(np.float32)), weight

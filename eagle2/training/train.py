@@ -1,0 +1,237 @@
+"""`python -m eagle2 train`: from chats to a head, resumable. Reads like the recipe in README.md here."""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+from transformers import PreTrainedModel
+
+from eagle2 import loading, vocabulary
+from eagle2.head import EagleHead, HeadConfig
+from eagle2.training import features
+from eagle2.training.chats import ChatFormat
+from eagle2.training.corpus import Batch, Corpus
+from eagle2.training.data import Chats, load_chats, shard_paths
+from eagle2.training.export import save_head
+from eagle2.training.objective import Objective, Weights
+from eagle2.training.settings import TrainSettings
+from eagle2.training.start import linear_start
+
+TOLD_STEPS = 5
+"""Draft steps whose agreement is told; more than are trained, since trees go deeper."""
+START_CHATS = 512
+"""Chats the linear start is solved from; it has 0.7 million unknowns, so more change little."""
+
+
+@dataclass
+class Progress:
+    """How far training has come. minutes: of training alone, evaluations and earlier sessions' idle time left out."""
+
+    step: int = 0
+    tokens: int = 0
+    epoch: int = 0
+    batch: int = 0
+    minutes: float = 0.0
+
+
+class Trainer:
+    """Head, optimizer and progress; what `save` writes is all that is needed to go on."""
+
+    def __init__(self, settings: TrainSettings, head: EagleHead, objective: Objective, corpus: Corpus) -> None:
+        self.settings, self.head, self.objective, self.corpus = settings, head, objective, corpus
+        matrices = [p for p in head.parameters() if p.dim() == 2]
+        vectors = [p for p in head.parameters() if p.dim() < 2]
+        groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.95))
+        self.progress = Progress()
+
+    def share(self) -> float:
+        """The part of the budget that is used up, 0 to 1."""
+        done, budget = (
+            (self.progress.step, self.settings.steps)
+            if self.settings.steps
+            else (self.progress.minutes, self.settings.minutes)
+        )
+        return min(1.0, done / budget)
+
+    def run(self) -> Iterator[dict]:
+        """Train to the end of the budget. Yields a line for the log after every step, and one for every evaluation."""
+        device = next(self.head.parameters()).device
+        while self.share() < 1:
+            began = time.monotonic()
+            for batch in self._rest_of_epoch():
+                loss = self.step(batch.to(device))
+                self.progress.minutes += (time.monotonic() - began) / 60
+                yield {"step": self.progress.step, "tokens": self.progress.tokens, "share": self.share(), "loss": loss}
+                if self.progress.step % self.settings.evaluate_every == 0 or self.share() >= 1:
+                    yield self.evaluate()
+                if self.share() >= 1:
+                    return
+                began = time.monotonic()
+            self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
+
+    def _rest_of_epoch(self) -> Iterator[Batch]:
+        corpus, progress = self.corpus, self.progress
+        seed = self.settings.seed + 1_000 * progress.epoch
+        for place, batch in enumerate(corpus.batches(corpus.train, self.settings.batch_tokens, seed)):
+            if place >= progress.batch:
+                progress.batch = place + 1
+                yield batch
+
+    def step(self, batch: Batch) -> list[float]:
+        """One step of the optimizer. Returns the cross-entropy of each draft step, in nats."""
+        settings, share = self.settings, self.share()
+        warm = min(1.0, (self.progress.step + 1) / settings.warm_up)
+        cosine = 0.02 + 0.98 * (1 + math.cos(math.pi * share)) / 2
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate * warm * cosine
+        draft_steps = 1 if share < settings.one_step else settings.draft_steps
+        loss, told = self.objective.loss(self.head, batch, draft_steps, settings.noise)
+        if not torch.isfinite(loss):
+            raise FloatingPointError(f"the loss is {loss.item()} at step {self.progress.step}; try a lower rate")
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.head.parameters(), settings.clip)
+        self.optimizer.step()
+        self.progress.step += 1
+        self.progress.tokens += batch.tokens
+        return told
+
+    def evaluate(self) -> dict:
+        """Agreement of first choices on the held-out chats, for each draft step."""
+        device = next(self.head.parameters()).device
+        sums = torch.zeros(2, TOLD_STEPS, device=device)
+        for batch in self.corpus.batches(self.corpus.held_out, self.settings.batch_tokens, seed=0):
+            sums += torch.stack(self.objective.agreement(self.head, batch.to(device), TOLD_STEPS))
+        agreement = [round(float(share), 4) for share in sums[0] / sums[1].clamp(min=1)]
+        return {**asdict(self.progress), "held_out": agreement}
+
+    def save(self, path: Path) -> None:
+        """All of it under its name, or nothing."""
+        temporary = path.with_suffix(".tmp")
+        state = {"settings": asdict(self.settings), "progress": asdict(self.progress)}
+        torch.save({**state, "head": self.head.state_dict(), "optimizer": self.optimizer.state_dict()}, temporary)
+        os.replace(temporary, path)
+
+    def restore(self, path: Path) -> None:
+        """Go on from a saved state. Raises ValueError if it was made with other settings."""
+        state = torch.load(path, weights_only=True)
+        for name, value in asdict(self.settings).items():
+            if state["settings"][name] != value and name not in ("minutes", "steps", "evaluate_every"):
+                raise ValueError(
+                    f"{path} was begun with {name} = {state['settings'][name]}, now it is {value}; "
+                    "give the same settings to go on, or another --out to begin anew"
+                )
+        self.head.load_state_dict(state["head"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.progress = Progress(**state["progress"])
+
+
+def new_head(model: PreTrainedModel, settings: TrainSettings, draft_ids: Tensor | None) -> EagleHead:
+    """A head with the target's own sizes, over a draft vocabulary if one is given (target ids, ascending)."""
+    config = model.config
+    heads = config.num_attention_heads
+    head = EagleHead(
+        HeadConfig(
+            hidden_size=config.hidden_size,
+            intermediate_size=settings.intermediate_size or config.intermediate_size,
+            heads=heads,
+            kv_heads=config.num_key_value_heads,
+            head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+            vocab_size=config.vocab_size,
+            rms_norm_eps=config.rms_norm_eps,
+            rope=dict(config.rope_parameters),
+            max_positions=config.max_position_embeddings,
+            draft_vocab_size=None if draft_ids is None else len(draft_ids),
+        )
+    )
+    if draft_ids is not None:
+        head.d2t.copy_(vocabulary.offsets(draft_ids))
+    return head
+
+
+def most_frequent(chats: Chats, vocab_size: int, count: int) -> Tensor:
+    """The `count` ids that occur most often in `chats`, int64 [count] ascending; among equals the lower id is taken.
+
+    Raises ValueError where the vocabulary is smaller.
+    """
+    if not 1 <= count <= vocab_size:
+        raise ValueError(f"a vocabulary of {count} tokens was asked for; this target allows 1 to {vocab_size}")
+    order = np.argsort(-np.bincount(chats.tokens, minlength=vocab_size), kind="stable")
+    return torch.from_numpy(np.sort(order[:count]))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train a head with the target, chats and settings that the options name; what `options.out` holds is gone on with.
+
+    Raises ValueError for options that cannot be.
+    """
+    settings = TrainSettings.from_options(options)
+    device = loading.choose_device(options.device)
+    source = options.target or loading.default_target()[1]
+    model = loading.load_model(source, device, loading.choose_dtype("auto", device)).eval().requires_grad_(False)
+    chats = load_chats([path for given in options.data for path in chat_files(given)], model.config.vocab_size)
+    prefix = len(ChatFormat.from_tokenizer(loading.load_tokenizer(source)).prefix)
+    corpus = Corpus(chats, features.compute(model, list(chats), options.out / "features.f16"), prefix)
+    train(model, corpus, settings, options.out)
+
+
+def chat_files(given: Path) -> list[Path]:
+    """The shards that a path names: itself, or those of the folder. Raises ValueError for a folder without any."""
+    if not given.is_dir():
+        return [given]
+    found = shard_paths(given)
+    if not found:
+        raise ValueError(f"{given} holds no chats-NNNNN.npz; give a folder that `eagle2 data` wrote, or a file")
+    return found
+
+
+def train(model: PreTrainedModel, corpus: Corpus, settings: TrainSettings, out: Path) -> EagleHead:
+    """The head after the whole budget. Writes to `out`: state.pt to go on from, log.jsonl, and the head itself."""
+    torch.manual_seed(settings.seed)
+    device, vocab = model.device, model.config.vocab_size
+    draft_ids = most_frequent(corpus.chats, vocab, settings.vocabulary) if settings.vocabulary else None
+    compared = most_frequent(corpus.chats, vocab, min(settings.loss_vocabulary, settings.vocabulary or vocab))
+    embedding = model.get_input_embeddings().weight.detach().float()
+    rows = model.get_output_embeddings().weight.detach()[compared.to(device)].float().contiguous()
+    head = new_head(model, settings, draft_ids).to(device)
+    trainer = Trainer(settings, head, Objective(embedding, rows, Weights(settings.token_weight)), corpus)
+    state, log = out / "state.pt", out / "log.jsonl"
+    if state.is_file():
+        trainer.restore(state)
+    else:
+        linear_start(head, embedding, map(corpus.chat, corpus.train[:START_CHATS]), corpus.prefix)
+        log.unlink(missing_ok=True)
+    counted = f"{corpus.tokens(corpus.train):,} tokens to train on, {corpus.tokens(corpus.held_out):,} held out"
+    print(f"{len(corpus.train) + len(corpus.held_out):,} chats: {counted}", file=sys.stderr)
+    saved = time.monotonic()
+    with open(log, "a", encoding="utf-8") as lines, _bar(trainer) as bar:
+        for line in trainer.run():
+            lines.write(json.dumps(line) + "\n")
+            if "held_out" in line:
+                lines.flush()
+                bar.write(f"step {line['step']}: held-out agreement by draft step {line['held_out']}", file=sys.stderr)
+            else:
+                bar.set_postfix_str(f"cross-entropy {' '.join(f'{nats:.2f}' for nats in line['loss'])}")
+                bar.update(round(1000 * line["share"]) / 10 - bar.n)
+            if time.monotonic() - saved > 60 * settings.save_minutes:
+                trainer.save(state)
+                saved = time.monotonic()
+    trainer.save(state)
+    save_head(head, out / "head")
+    return head
+
+
+def _bar(trainer: Trainer) -> tqdm:
+    patience = 1.0 if sys.stderr.isatty() else 60.0
+    return tqdm(total=100.0, initial=round(100 * trainer.share(), 1), unit="%", mininterval=patience, desc="training")
