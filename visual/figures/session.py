@@ -35,8 +35,8 @@ def layout(look: str, x: str, y: str, **more: object) -> dict:
     return {
         "template": theme.template(look),
         "height": HEIGHT,
-        "margin": {"l": 64, "r": 16, "t": 40, "b": 52},
-        "xaxis": {"title": {"text": x}, "zeroline": False},
+        "margin": {"l": 64, "r": 16, "t": 40, "b": 60},
+        "xaxis": {"title": {"text": x, "standoff": 8}, "ticklabelstandoff": 4, "zeroline": False},
         "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "uirevision": "session",
