@@ -31,7 +31,7 @@ OWN = ("eagle2", 3, 3, 8)
 def common(engine):
     studio = Studio(Options(max_new_tokens=64), load=lambda *_: engine)
     with gr.Blocks():
-        return Common(studio, Parts("", 64, "en"), "en")
+        return Common(studio, Parts("", 64, studio.options.methods, "en"), "en")
 
 
 @pytest.fixture
