@@ -67,7 +67,7 @@ def test_a_live_round_is_grown_again_by_its_models(visitor):
     page = visitor(ASK, drawn=False)
     page.done()
     trace = trace_file.from_json(page.saved("#save"))
-    page.press("Home")
+    page.page.click("#player [data-action=first]")  # a key would be the tab's, which has the focus
     page.until("d => d.round === 0")
     page.tab("What if")
     said(page, "Exact")
