@@ -50,7 +50,17 @@ class Common:
             ),
             self.parts.step: gr.update(interactive=not busy),
             self.parts.stop: gr.update(interactive=busy),
+            self.parts.branches: self.branches(visit),
         }
+
+    def branches(self, visit: Visit) -> gr.Dropdown:
+        """The futures of the last run that were left, the latest first; nothing is seen where there is none."""
+        named = [(self._branch(turn), turn.run) for turn in reversed(visit.branches)]
+        return gr.Dropdown(named, value=None, visible=bool(named))
+
+    def _branch(self, turn: Turn) -> str:
+        shape, method = turn.settings.shape, self.say(f"method_name.{turn.settings.policy}")
+        return self.say("back.branch", method=method, nodes=shape.max_nodes, rounds=len(turn.rounds))
 
     def summary(self, turn: Turn | None) -> dict:
         """Chips, table and statistics of a run."""

@@ -55,7 +55,7 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str
 
 def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
     """All events of a page."""
-    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
+    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop, p.branches]
     shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart]
     asked = [p.prompt, p.system, *p.fields]
     gr.on([p.prompt.submit, p.generate.click], run.generate, asked, shown, trigger_mode="once", **MODEL)
@@ -110,7 +110,7 @@ def wire_beside(p: Parts, comparing: Comparing) -> None:
     drawn = [p.beside_note, p.beside_table, *p.beside_heads, *p.beside_trees]
     p.tabs.select(comparing.tab, None, [*drawn, p.beside_position], **QUICK)
     p.beside_position.input(comparing.move, p.beside_position, drawn, trigger_mode="always_last", **QUICK)
-    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop]
+    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop, p.branches]
     p.beside_run.click(comparing.run, p.beside_preset, outputs, trigger_mode="once", **MODEL)
 
 

@@ -28,7 +28,7 @@ class Returning:
             if visit.last is None or visit.last.name is not None or visit.shown is not visit.last:
                 raise ValueError(self.common.say("back.none"))
             settings = Form(*values).settings(self.studio.options.max_new_tokens, self.language)
-            turn = visit.back(visit.round, settings, self.studio.engine())
+            turn = visit.back(visit.round, settings, self.studio.engine_for(settings))
         except ValueError as error:
             return self.common.fault(error)
         return self._shown(visit, turn, "back.done" if turn.rounds else "back.begun")
@@ -54,13 +54,4 @@ class Returning:
             self.parts.log: chat.message(visit.turns),
             self.parts.player: loaded if turn.rounds else player.message_reset(turn.run, live=False),
             self.parts.status: self.common.tell(key, round=at + 1),
-            self.parts.branches: self.branches(visit),
         }
-
-    def branches(self, visit: Visit) -> gr.Dropdown:
-        """The futures that were left, each by its method, its length and its last words."""
-        return gr.Dropdown([(self._name(turn), turn.run) for turn in visit.branches], value=None, visible=True)
-
-    def _name(self, turn: Turn) -> str:
-        method = self.common.say(f"method_name.{turn.settings.policy}")
-        return self.common.say("back.branch", name=method, run=turn.run, rounds=len(turn.rounds))

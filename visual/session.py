@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from eagle2.config import AUTO, TreeShape
 from eagle2.costs import Costs
@@ -57,6 +57,14 @@ class Turn:
         made = cls(list(trace.prompt_ids), messages, trace.settings, trace.pair, trace.tokens, list(trace.rounds), name)
         made.effective, made.costs = trace.effective, trace.costs
         return made
+
+    def ready(self, engine: object) -> None:
+        """Have the generator that goes on behind the rounds so far. Raises ValueError where the engine cannot."""
+        s = self.settings
+        policy = engine.policy(s.policy, s.shape)
+        self.effective = policy.shape if policy else None
+        self.costs = engine.costs if s.policy == AUTO else None
+        self.source = engine.rounds(self.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=self.rounds)
 
     def trace(self) -> Trace:
         """The run so far as a record."""
@@ -123,10 +131,7 @@ class Visit:
             ]
             turns = self.turns
         made = Turn(ids, messages, settings, engine.pair)
-        policy = engine.policy(settings.policy, settings.shape)
-        made.effective = policy.shape if policy else None
-        made.costs = engine.costs if settings.policy == AUTO else None
-        made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
+        made.ready(engine)
         self.close()
         self.branches = []
         self.turns = [*turns, made]
@@ -136,14 +141,15 @@ class Visit:
     def back(self, index: int, settings: Settings, engine: object) -> Turn:
         """Return to what the last turn was after its round `index`, to go on from there under `settings`.
 
-        The turn as it was stays among `branches`. A round that ended the run is undone too. Raises ValueError where
-        the settings are not the engine's to have.
+        Its sampling stays: the text so far was drawn under it, and has to be what plain decoding writes. The turn as it
+        was stays among `branches`. A round that ended the run is undone too. Raises ValueError where the settings are
+        not the engine's to have, or leave no room behind that round.
         """
         last = self.turns[-1]
-        policy = engine.policy(settings.policy, settings.shape)
         kept = [r for r in last.rounds[: index + 1] if r.finish is None]
+        settings = replace(settings, sampling=last.settings.sampling)
         made = Turn(last.prompt_ids, last.messages, settings, last.pair, dict(last.tokens), kept)
-        made.effective = policy.shape if policy else None
+        made.ready(engine)
         self._put(made)
         return made
 

@@ -74,7 +74,8 @@ LAB_ENGLISH = {
     "beside.running": "{name}: round {round}…",
     "beside.position": "Place in the text: new tokens",
     "beside.same": "Checked: the {count} tokens that both wrote are the same.",
-    "beside.differ": "The texts differ from token {place} on, which must not be: please report this pair of models.",
+    "beside.differ": "The texts differ from token {place} on. Rounding can do that where the target's two best scores "
+    "are nearly equal; anything else would be a fault.",
     "beside.at": "Token {position}: “{token}”.",
     "beside.round": "{name}: round {round} of {rounds}",
     "beside.row_tokens": "tokens so far, the prefill's left out",
@@ -83,13 +84,15 @@ LAB_ENGLISH = {
     "beside.row_verified": "rows verified, roots included",
     "beside.row_time": "decoding time",
     # back in time
-    "back.back": "Back to this round: go on from here under the settings",
+    "back.back": "Go back to this round, under the settings",
     "back.branches": "Futures left behind",
-    "back.branch": "{name}, {rounds} rounds ({run})",
+    "back.branch": "{method}, max_nodes {nodes}: rounds {rounds}",
     "back.none": "Only the last run made here can be returned to: open one of its rounds first.",
-    "back.done": "Back at round {round}. Change settings, then go on or step; the future left behind is a branch.",
-    "back.begun": "Back at the prompt. Change settings, then go on or step; the future left behind is a branch.",
-    "back.switched": "This is the branch as it was left, at round {round}.",
+    "back.done": "Back at round {round}: go on or step under the method and tree set now. Temperature and seed stay "
+    "the run's, so the text will be the same. The future left behind is kept.",
+    "back.begun": "Back at the prompt: go on or step under the method and tree set now. Temperature and seed stay "
+    "the run's, so the text will be the same. The future left behind is kept.",
+    "back.switched": "This is the future as it was left, at round {round}.",
     # figures over a session
     "session.confidence": "confidence c",
     "session.drawn_share": "share the target drew",

@@ -167,7 +167,7 @@ def test_one_goes_back_and_finds_the_old_future_among_the_branches(common, live,
     values = [getattr(form, name) for name in Form.__dataclass_fields__]
     told = returning.back(VISITOR, *values)
     assert "Back at round 1" in told[common.parts.status]
-    assert told[common.parts.branches].choices == [(f"EAGLE-2, {len(old.rounds)} rounds ({old.run})", old.run)]
+    assert told[common.parts.branches].choices == [(f"EAGLE-2, max_nodes 8: rounds {len(old.rounds)}", old.run)]
     assert live.last.settings.shape.max_nodes == 2
     told = returning.switch(VISITOR, old.run)
     assert live.last is old

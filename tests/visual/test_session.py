@@ -184,13 +184,20 @@ def test_going_back_keeps_the_rounds_so_far_and_the_old_future_as_a_branch(visit
     assert [r.kept for r in old.rounds[2:]] != [r.kept for r in new.rounds[2:]]
 
 
-def test_another_seed_goes_another_way_from_the_same_round(visit, engine):
+def test_the_law_and_the_seed_stay_when_one_goes_back(visit, engine):
     one, two = (Settings("eagle2", TreeShape(3, 3, 8), Sampling(1.5, seed=seed), 20) for seed in (1, 2))
     old = finish(visit.begin(engine, "one two", "", one), engine)
     new = finish(visit.back(0, two, engine), engine)
-    shared = len(old.prompt_ids) + len(old.rounds[0].committed)
-    assert new.ids[:shared] == old.ids[:shared]
-    assert new.ids != old.ids
+    assert new.settings.sampling == one.sampling
+    assert new.ids == old.ids
+    assert engine.check(new.prompt_ids, new.ids[len(new.prompt_ids) :], one.sampling).lossless
+
+
+def test_there_must_be_room_behind_the_round_one_goes_back_to(visit, engine):
+    old = finish(visit.begin(engine, "one", "", SETTINGS), engine)
+    with pytest.raises(ValueError, match="must leave room"):
+        visit.back(2, Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 1), engine)
+    assert (visit.turns, visit.branches) == ([old], [])
 
 
 def test_a_round_that_ended_the_run_is_undone_with_it(visit, engine):
