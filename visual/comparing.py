@@ -73,6 +73,10 @@ class Comparing:
         finally:
             visit.busy = False
 
+    def _name(self, turn: Turn) -> str:
+        """What a side is called: a recording by its title, a run made here by its method."""
+        return self.common.say(f"recording.{turn.name}" if turn.name else f"method_name.{turn.settings.policy}")
+
     def _shown(self, visit: Visit, position: int) -> dict:
         """A fresh comparison, from a place in its text."""
         longest = max(len(side_by_side.text(turn.rounds)) for turn in visit.beside)
@@ -89,8 +93,7 @@ class Comparing:
         for turn, index, head, part in zip(
             visit.beside, places, self.parts.beside_heads, self.parts.beside_trees, strict=True
         ):
-            name = self.common.say(f"method_name.{turn.settings.policy}")
-            told = self.common.say("beside.round", name=name, round=index + 1, rounds=len(turn.rounds))
+            told = self.common.say("beside.round", name=self._name(turn), round=index + 1, rounds=len(turn.rounds))
             changed[head] = f'<h3 class="es-what-if-head">{for_html(told)}</h3>'
             changed[part] = chat.chart_message(
                 *(
@@ -121,7 +124,7 @@ class Comparing:
             "verified": [str(s.verified) for s in sums],
             "time": [f"{s.decoding_ms:.0f} ms" if s.decoding_ms else "–" for s in sums],
         }
-        heads = [say(f"method_name.{turn.settings.policy}") for turn in turns]
+        heads = [self._name(turn) for turn in turns]
         return panels.columns_table(heads, [(say(f"beside.row_{key}"), cells) for key, cells in rows.items()])
 
 

@@ -12,7 +12,7 @@ from visual.strings import say
 from visual.web_bundle import lesson_script
 
 STEPS: tuple[tuple[str, str, str], ...] = (
-    ("plain", "#chat", ""),
+    ("plain", "#chat", "first"),
     ("draft", "#player .ep-header", "first"),
     ("tree", "#player .ep-panel-tree", "accept"),
     ("value", "#player .ep-values", "rerank"),
@@ -23,7 +23,7 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     ("bonus", "#player .ep-panel-tree", "accept"),
     ("lossless", "#chips", "accept"),
 )
-"""Each step's key, what it points at, and the phase it shows; "" leaves the player where it is."""
+"""Each step's key, what it points at, and the phase it shows."""
 EXERCISE = "lossless"
 
 

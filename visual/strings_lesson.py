@@ -13,8 +13,7 @@ LESSON_ENGLISH = {
     "lesson.answer": "Show the answer",
     "lesson.plain": "Plain decoding",
     "lesson.plain_text": "A language model writes one token at a time, and each costs a whole pass through the "
-    "model. Here the tokens of an answer are tinted: where several of one tint stand together, one pass gave them "
-    "all.",
+    "model. In this answer each green stretch, with the orange token behind it, came from one pass.",
     "lesson.draft": "Draft, then verify",
     "lesson.draft_text": "A small draft model guesses what might come next; the large target model then checks all "
     "the guesses in a single pass. One such cycle is a round. The heading says how many guesses this round had "
