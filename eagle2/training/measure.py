@@ -73,7 +73,7 @@ def replayed(
 
 
 def _told(items: Sequence, what: str) -> tqdm:
-    return tqdm(items, what, unit="question", mininterval=1.0 if sys.stderr.isatty() else 60.0)
+    return tqdm(items, what, unit="question", mininterval=1.0 if sys.stderr.isatty() else 60.0, miniters=1)
 
 
 def report(questions: Sequence[Question], runs: Sequence[Sequence[Round]]) -> Report:
