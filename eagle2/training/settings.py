@@ -48,8 +48,8 @@ class TrainSettings:
 
     minutes: float = 60.0
     steps: int = 0
-    batch_tokens: int = 1024
-    learning_rate: float = 1.5e-3
+    batch_tokens: int = 704
+    learning_rate: float = 6e-4
     weight_decay: float = 0.01
     warm_up: int = 20  # steps over which the rate rises; then it falls along a cosine to a fiftieth
     clip: float = 1.0  # largest norm of a gradient
@@ -57,7 +57,7 @@ class TrainSettings:
     one_step: float = 0.3  # share of the budget, at the beginning, that trains one draft step only
     token_weight: float = 1.0  # of the cross-entropy, against 1 for the features' SmoothL1
     noise: float = 0.0  # half width of the uniform noise on features
-    vocabulary: int = 16384  # tokens the head can propose, the most frequent of the data; 0: all
+    vocabulary: int = 8192  # tokens the head can propose, the most frequent of the data; 0: all
     loss_vocabulary: int = 8192  # over how many of them the cross-entropy compares
     intermediate_size: int = 0  # of the MLP; 0: as the target's
     evaluate_every: int = 250  # steps

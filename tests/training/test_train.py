@@ -258,7 +258,7 @@ class TestTrain:
         begun.save(tmp_path / "state.pt")
         changed = TrainSettings(**{**vars(SHORT), "learning_rate": 1e-4})
         other = Trainer(changed, new_head(target.model, SHORT, None), objective_of(target), corpus)
-        with pytest.raises(ValueError, match=r"learning_rate = 0\.0015, now it is 0\.0001"):
+        with pytest.raises(ValueError, match=r"learning_rate = 0\.0006, now it is 0\.0001"):
             other.restore(tmp_path / "state.pt")
 
     def test_a_loss_that_is_no_number_stops_it(self, target, corpus):

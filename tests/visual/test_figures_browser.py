@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from eagle2 import recordings, trace_file
+
 pytestmark = pytest.mark.browser
 
 TRACES = Path(__file__).resolve().parents[2] / "assets" / "traces"
@@ -42,7 +44,7 @@ def scope(page, name: str) -> None:
 def test_all_figures_are_drawn_over_the_run_that_is_shown(visitor):
     page = visitor()
     page.tab("Figures")
-    noted(page, "Rounds: 27 · runs: 1")
+    noted(page, f"Rounds: {page.state()['count']} · runs: 1")
     for chart in CHARTS:
         assert drawn(page, chart)
         box = page.page.locator(f"#figure-{chart} .main-svg").first.bounding_box()
@@ -72,7 +74,9 @@ def test_recorded_runs_and_files_are_taken_together(visitor):
     page = visitor()
     page.tab("Figures")
     scope(page, "all recorded runs")
-    noted(page, "Rounds: 130 · runs: 7")
+    runs = [trace_file.load(TRACES / f"{wanted.name}.json.gz").rounds for wanted in recordings.RECORDINGS]
+    drafted = sum(bool(r.token) for rounds in runs for r in rounds)
+    noted(page, f"Rounds: {drafted} · runs: {len(runs)}")
     assert drawn(page, "acceptance-by-position")["runs"]["x"]
     page.page.get_by_text("Files: several saved runs together").click()
     files = [str(TRACES / f"{name}.json.gz") for name in ("figure-7", "figure-4")]

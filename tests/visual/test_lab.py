@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from eagle2 import worked
+from eagle2 import trace_file, worked
 from eagle2.config import Sampling, TreeShape
+from eagle2.recordings import RECORDINGS
 from eagle2.trace import Settings
 from visual.common import Common
 from visual.comparing import Comparing
@@ -82,7 +83,9 @@ def test_figures_are_drawn_again_only_where_rounds_were_added(common, live, engi
 def test_recordings_files_and_nothing_at_all(common, tmp_path):
     figuring = Figuring(common)
     note = common.parts.figures_note
-    assert "Rounds: 130 · runs: 7" in figuring.draw(VISITOR, "recorded", None)[note]
+    runs = [trace_file.load(TRACES / f"{wanted.name}.json.gz").rounds for wanted in RECORDINGS]
+    drafted = sum(bool(r.token) for rounds in runs for r in rounds)
+    assert f"Rounds: {drafted} · runs: {len(runs)}" in figuring.draw(VISITOR, "recorded", None)[note]
     files = [str(TRACES / f"{name}.json.gz") for name in worked.examples()]
     assert "Rounds: 4 · runs: 4" in figuring.draw(VISITOR, "files", files)[note]
     empty = figuring.draw(VISITOR, "run", None)
