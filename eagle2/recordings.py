@@ -45,8 +45,7 @@ def record(engine: Engine, folder: Path = FOLDER) -> Iterator[Path]:
     yield from worked.write(folder)
     for wanted in RECORDINGS:
         messages = [{"role": "user", "content": wanted.prompt}]
-        begun = engine.tokenizer(wanted.begun, add_special_tokens=False)["input_ids"] if wanted.begun else []
-        ids = engine.encode_chat(messages) + list(begun)
+        ids = engine.encode_chat(messages) + engine.encode_answer(wanted.begun)
         settings = Settings("eagle2", wanted.shape, wanted.sampling, wanted.max_new_tokens)
         rounds = list(engine.rounds(ids, wanted.shape, wanted.sampling, wanted.max_new_tokens))
         if wanted.begun:

@@ -43,24 +43,15 @@ class Common:
         return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
 
     def buttons(self, visit: Visit) -> dict:
-        busy, open_run = visit.busy, bool(visit.last and visit.last.open and visit.last.rounds)
+        busy, last = visit.busy, visit.last
+        open_run = bool(last and last.open and (last.rounds or last.begun))
         return {
             self.parts.generate: gr.update(
                 value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy
             ),
             self.parts.step: gr.update(interactive=not busy),
             self.parts.stop: gr.update(interactive=busy),
-            self.parts.branches: self.branches(visit),
         }
-
-    def branches(self, visit: Visit) -> gr.Dropdown:
-        """The futures of the last run that were left, the latest first; nothing is seen where there is none."""
-        named = [(self._branch(turn), turn.run) for turn in reversed(visit.branches)]
-        return gr.Dropdown(named, value=None, visible=bool(named))
-
-    def _branch(self, turn: Turn) -> str:
-        shape, method = turn.settings.shape, self.say(f"method_name.{turn.settings.policy}")
-        return self.say("back.branch", method=method, nodes=shape.max_nodes, rounds=len(turn.rounds))
 
     def summary(self, turn: Turn | None) -> dict:
         """Chips, table and statistics of a run."""

@@ -45,17 +45,18 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str
         options = studio.options
         parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
         common = Common(studio, parts, language)
-        wire(blocks, parts, Running(common), Viewing(common, opened))
+        running = Running(common)
+        wire(blocks, parts, running, Viewing(common, opened))
+        wire_back(parts, Returning(common, running))
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
         wire_beside(parts, Comparing(common))
-        wire_back(parts, Returning(common))
     return blocks
 
 
 def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
     """All events of a page."""
-    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop, p.branches]
+    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
     shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart]
     asked = [p.prompt, p.system, *p.fields]
     gr.on([p.prompt.submit, p.generate.click], run.generate, asked, shown, trigger_mode="once", **MODEL)
@@ -110,13 +111,12 @@ def wire_beside(p: Parts, comparing: Comparing) -> None:
     drawn = [p.beside_note, p.beside_table, *p.beside_heads, *p.beside_trees]
     p.tabs.select(comparing.tab, None, [*drawn, p.beside_position], **QUICK)
     p.beside_position.input(comparing.move, p.beside_position, drawn, trigger_mode="always_last", **QUICK)
-    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop, p.branches]
+    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop]
     p.beside_run.click(comparing.run, p.beside_preset, outputs, trigger_mode="once", **MODEL)
 
 
 def wire_back(p: Parts, returning: Returning) -> None:
     """The events that go back in time."""
-    shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart]
-    outputs = [*shown, p.generate, p.step, p.stop, p.branches]
-    p.back.click(returning.back, p.fields, outputs, trigger_mode="once", **QUICK)
-    p.branches.input(returning.switch, p.branches, outputs, trigger_mode="once", **QUICK)
+    shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart, p.generate, p.step, p.stop]
+    p.log.go_back(returning.back, p.fields, shown, trigger_mode="once", **MODEL)
+    p.log.future(returning.future, None, shown, trigger_mode="once", **QUICK)

@@ -160,9 +160,6 @@ class Parts:
         t = self.say
         with gr.Tab(t("page.tab_rounds"), id="rounds"):
             self.player = player.component(language=self.language)
-            with gr.Row(elem_classes="es-back"):
-                self.back = gr.Button(t("back.back"), elem_id="back")
-                self.branches = gr.Dropdown([], label=t("back.branches"), elem_id="branches", visible=False)
         with gr.Tab(t("page.tab_metrics"), id="metrics"):
             self.table = gr.HTML(panels.metrics_table(None, language=self.language), elem_id="metrics", padding=False)
             self.compare = gr.Button(t("metrics.compare"), elem_id="compare")

@@ -84,15 +84,19 @@ LAB_ENGLISH = {
     "beside.row_verified": "rows verified, roots included",
     "beside.row_time": "decoding time",
     # back in time
-    "back.back": "Go back to this round, under the settings",
-    "back.branches": "Futures left behind",
-    "back.branch": "{method}, max_nodes {nodes}: rounds {rounds}",
-    "back.none": "Only the last run made here can be returned to: open one of its rounds first.",
-    "back.done": "Back at round {round}: go on or step under the method and tree set now. Temperature and seed stay "
-    "the run's, so the text will be the same. The future left behind is kept.",
-    "back.begun": "Back at the prompt: go on or step under the method and tree set now. Temperature and seed stay "
-    "the run's, so the text will be the same. The future left behind is kept.",
-    "back.switched": "This is the future as it was left, at round {round}.",
+    "back.back": "Go on from round {round}…",
+    "back.title": "Edit the answer up to this round, or leave it, and go on from there under the settings of now",
+    "back.field": "The answer up to this round",
+    "back.hint": "Edit this, or leave it as it is. The run goes on from here under the settings of now; what followed "
+    "before is kept beside it.",
+    "back.go": "Go on from here",
+    "back.cancel": "Cancel",
+    "back.futures": "Futures of this answer",
+    "back.place": "{place} of {count}",
+    "back.earlier": "The future before",
+    "back.later": "The next future",
+    "back.none": "Only the last run made here can be gone back in, and this is another.",
+    "back.switched": "Future {place} of this answer, as it was left.",
     # figures over a session
     "session.confidence": "confidence c",
     "session.drawn_share": "share the target drew",

@@ -29,7 +29,7 @@ def style() -> str:
 @lru_cache(maxsize=8)
 def chat_script(language: str = "en") -> str:
     """Defines `mountChat(root, emit)`."""
-    return _bundle(language, "panels.js", "chat.js")
+    return _bundle(language, "panels.js", "chat.js", "back.js")
 
 
 @lru_cache(maxsize=8)

@@ -19,9 +19,10 @@ from visual.form import Form
 from visual.parts import FIGURES, PRESETS, Parts
 from visual.recutting import Recutting
 from visual.returning import Returning
+from visual.running import Running
 from visual.session import advance
 from visual.studio import Options, Studio
-from visual.viewing import TRACES, recording
+from visual.viewing import TRACES, Viewing, recording
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
@@ -162,22 +163,44 @@ def test_a_comparison_needs_the_models_of_the_run(common):
     assert not common.visit(VISITOR).busy
 
 
-def test_one_goes_back_and_finds_the_old_future_among_the_branches(common, live, engine):
-    returning = Returning(common)
+def went(run: str, round: int = 0, text: str | None = None) -> SimpleNamespace:
+    """What the browser sends when one goes on from a round."""
+    return SimpleNamespace(_data={"run": run, "round": round, "text": text})
+
+
+def values(settings: Settings) -> list[object]:
+    form = Form.of(settings)
+    return [getattr(form, name) for name in Form.__dataclass_fields__]
+
+
+def test_one_goes_on_from_a_round_with_its_text_edited_and_finds_the_old_future(common, live):
+    returning = Returning(common, Running(common))
     old = live.last
-    live.round = 0
-    form = Form.of(Settings("eagle2", TreeShape(3, 3, 2), Sampling(), 20))
-    values = [getattr(form, name) for name in Form.__dataclass_fields__]
-    told = returning.back(VISITOR, *values)
-    assert "Back at round 1" in told[common.parts.status]
-    assert told[common.parts.branches].choices == [(f"EAGLE-2, max_nodes 8: rounds {len(old.rounds)}", old.run)]
-    assert live.last.settings.shape.max_nodes == 2
-    told = returning.switch(VISITOR, old.run)
-    assert live.last is old
-    assert "as it was left" in told[common.parts.status]
+    other = Settings("eagle2", TreeShape(3, 3, 2), Sampling(), 20)
+    *_, told = returning.back(VISITOR, went(old.run, 0, "three"), *values(other))
+    assert "the length limit of this run is reached" in told[common.parts.status]
+    new = live.last
+    assert (new.settings, new.answer_begun, new.open) == (other, "three", False)
+    told = returning.future(VISITOR, went(old.run))
+    assert live.last is live.shown is old
+    assert "Future 1" in told[common.parts.status]
+    chat = json.loads(told[common.parts.log])
+    assert chat["futures"] == [old.run, new.run]
+    assert [turn["run"] for turn in chat["turns"]] == [old.run]
 
 
-def test_there_is_no_way_back_in_a_recorded_run(common):
-    common.visit(VISITOR).load(recording("counting"), "counting")
-    told = Returning(common).back(VISITOR, *[getattr(Form(), name) for name in Form.__dataclass_fields__])
+def test_a_link_cannot_hold_a_text_that_was_kept(common, live):
+    *_, _ = Returning(common, Running(common)).back(VISITOR, went(live.last.run), *values(SETTINGS))
+    assert "was kept or edited" in Viewing(common, None).link(VISITOR)[common.parts.status]
+
+
+def test_only_the_last_run_that_was_made_here_can_be_gone_back_in(common, live, engine):
+    returning = Returning(common, Running(common))
+    first = live.last
+    live.begin(engine, "two", "", SETTINGS)
+    *_, told = returning.back(VISITOR, went(first.run), *values(SETTINGS))
     assert "Only the last run made here" in told[common.parts.status]
+    turn = live.load(recording("counting"), "counting")
+    *_, told = returning.back(VISITOR, went(turn.run), *values(SETTINGS))
+    assert "Only the last run made here" in told[common.parts.status]
+    assert "not part of this conversation" in returning.future(VISITOR, went(first.run))[common.parts.status]
