@@ -94,7 +94,7 @@ class Comparing:
             visit.beside, places, self.parts.beside_heads, self.parts.beside_trees, strict=True
         ):
             told = self.common.say("beside.round", name=self._name(turn), round=index + 1, rounds=len(turn.rounds))
-            changed[head] = f'<h3 class="es-what-if-head">{for_html(told)}</h3>'
+            changed[head] = panels.head(told)
             changed[part] = chat.chart_message(
                 *(
                     figures.tree(turn.rounds[index], turn.tokens, look=look, language=self.language)
@@ -111,8 +111,11 @@ class Comparing:
         key = "beside.same" if apart is None else "beside.differ"
         said = self.common.say(key, count=min(map(len, texts)), place=(apart or 0) + 1)
         at = self.common.say("beside.at", position=position, token=token)
-        look = "es-muted" if apart is None else "es-fault"
-        return f'<p class="{look}" role="status">{for_html(said)} {for_html(at)}</p>'
+        mark, look = ("✓", "es-good") if apart is None else ("≠", "es-bad")
+        return (
+            f'<p class="es-checked" role="status"><b class="{look}">{mark} {for_html(said)}</b> '
+            f"<span>{for_html(at)}</span></p>"
+        )
 
     def _table(self, turns: tuple[Turn, ...], places: list[int]) -> str:
         say = self.common.say

@@ -1,4 +1,5 @@
-"""The guided tour as a Gradio component: ten steps over the live page, from plain decoding to what EAGLE-2 buys.
+"""The guided tour as a Gradio component: ten steps over the live page, from plain decoding to what EAGLE-2 buys, and an
+exercise that checks itself against what the page shows.
 
 It needs no server once it is there: each step points at an element of the page and moves the player to a phase.
 """
@@ -22,19 +23,21 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     ("verification", "#player .ep-narration", "verify"),
     ("bonus", "#player .ep-panel-tree", "accept"),
     ("lossless", "#chips", "accept"),
+    ("exercise", "#player .ep-heading", "accept"),
 )
 """Each step's key, what it points at, and the phase it shows."""
-EXERCISE = "lossless"
+TOP_K = 10
+"""What the exercise asks for: more than the default."""
 
 
-def steps(language: str = "en") -> list[dict[str, str]]:
+def steps(language: str = "en") -> list[dict[str, object]]:
     return [
         {
             "title": say(f"lesson.{key}", language),
-            "text": say(f"lesson.{key}_text", language),
+            "text": say(f"lesson.{key}_text", language, top_k=TOP_K),
             "point": point,
             "phase": phase,
-            "exercise": say("lesson.exercise_answer", language) if key == EXERCISE else "",
+            "top_k": TOP_K if key == "exercise" else None,
         }
         for key, point, phase in STEPS
     ]

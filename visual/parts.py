@@ -64,8 +64,8 @@ class Parts:
         self.language = language
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
-            self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips", padding=False)
             lesson.component(language)
+            self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips", padding=False)
         with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
             self._settings()
         with gr.Row(equal_height=False, elem_classes="es-main"):
@@ -246,13 +246,14 @@ class Parts:
                 for name in ("top_k", "depth", "max_nodes")
             ]
         self.what_if = [method, *sliders]
-        self.regrow = gr.Button(t("what_if.regrow"), elem_id="regrow")
-        self.what_if_note = gr.HTML(elem_id="what-if-note", padding=False)
+        with gr.Row(elem_classes="es-said"):
+            with gr.Column(scale=3, min_width=300):
+                self.what_if_note = gr.HTML(elem_id="what-if-note", padding=False)
+            self.regrow = gr.Button(t("what_if.regrow"), elem_id="regrow", min_width=330)
+        self.what_if_before, self.what_if_after = self._pair(
+            "what-if", {side: panels.head(t(f"what_if.{side}")) for side in ("before", "after")}
+        )[1]
         self.what_if_table = gr.HTML(elem_id="what-if-table", padding=False)
-        gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.before'))}</h3>", padding=False)
-        self.what_if_before = chat.chart("what-if-before", None)
-        gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.after'))}</h3>", padding=False)
-        self.what_if_after = chat.chart("what-if-after", None)
 
     def _beside(self) -> None:
         t = self.say
@@ -267,10 +268,15 @@ class Parts:
             self.beside_run = gr.Button(t("beside.run"), elem_id="beside-run")
         self.beside_note = gr.HTML(elem_id="beside-note", padding=False)
         self.beside_position = gr.Slider(1, 2, 1, step=1, label=t("beside.position"), elem_id="beside-position")
-        self.beside_heads, self.beside_trees = [], []
-        with gr.Row():
-            for side in ("left", "right"):
-                with gr.Column(min_width=330):
-                    self.beside_heads.append(gr.HTML(elem_id=f"beside-head-{side}", padding=False))
-                    self.beside_trees.append(chat.chart(f"beside-{side}", None))
+        self.beside_heads, self.beside_trees = self._pair("beside", {"left": "", "right": ""})
         self.beside_table = gr.HTML(elem_id="beside-table", padding=False)
+
+    def _pair(self, name: str, heads: dict[str, str]) -> tuple[list[gr.HTML], list[gr.HTML]]:
+        """Two trees next to each other, each under its head: the heads, the trees. heads: by side, as HTML."""
+        told, trees = [], []
+        with gr.Row(elem_classes="es-pair"):
+            for side, head in heads.items():
+                with gr.Column(min_width=330):
+                    told.append(gr.HTML(head, elem_id=f"{name}-head-{side}", padding=False))
+                    trees.append(chat.chart(f"{name}-{side}", None))
+        return told, trees

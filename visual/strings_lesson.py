@@ -4,13 +4,12 @@ from __future__ import annotations
 
 LESSON_ENGLISH = {
     "lesson.open": "Lesson",
-    "lesson.open_title": "EAGLE-2 in ten steps, on this page",
+    "lesson.open_title": "EAGLE-2 in ten steps and an exercise, on this page",
     "lesson.place": "{step} of {steps}",
     "lesson.back": "Back (←)",
     "lesson.next": "Next (→)",
     "lesson.done": "Done",
     "lesson.end": "Leave (Esc)",
-    "lesson.answer": "Show the answer",
     "lesson.plain": "Plain decoding",
     "lesson.plain_text": "A language model writes one token at a time, and each costs a whole pass through the "
     "model. In this answer each green stretch, with the orange token behind it, came from one pass.",
@@ -43,8 +42,26 @@ LESSON_ENGLISH = {
     "a round whose guesses are all wrong brings one token, as much as plain decoding.",
     "lesson.lossless": "Why it is lossless, and what it buys",
     "lesson.lossless_text": "Every token written is the target's own choice; the tree only decides how many one "
-    "pass can give. The mean, bonus included, is called τ. Exercise: open Settings, raise top_k to 10 and run "
-    "again. Which phase grew, and which did not?",
-    "lesson.exercise_answer": "The expansion grew: the pool has top_k + (depth − 1) · top_k² nodes. Reranking still "
-    "keeps max_nodes of them, so verification costs the same; see What if for this round's tree.",
+    "pass can give. The mean of these numbers, bonus included, is called τ: about that many times fewer passes than "
+    "plain decoding takes.",
+    "lesson.exercise": "Exercise",
+    "lesson.exercise_text": "Make the tree wider: raise top_k to {top_k} and run again. This page checks each step.",
+    "lesson.before": "Show a round whose top_k is below {top_k}, such as one of the recorded run “Python code”.",
+    "lesson.before_done": "Before: {drafted} nodes drafted, {kept} kept.",
+    "lesson.raise": "Raise top_k to {top_k} in the settings.",
+    "lesson.raise_go": "Open the settings",
+    "lesson.after": "Ask something, and wait for a round.",
+    "lesson.after_go": "To the prompt",
+    "lesson.after_done": "After: {drafted} nodes drafted, {kept} kept.",
+    "lesson.question": "Which phase grew?",
+    "lesson.phase_expansion": "Expansion",
+    "lesson.phase_reranking": "Reranking",
+    "lesson.phase_verification": "Verification",
+    "lesson.verdict_yes": "Yes.",
+    "lesson.verdict_no": "No, look again.",
+    "lesson.count_expansion": "Expansion drafted {before} nodes before, and {after} after.",
+    "lesson.count_reranking": "Reranking kept {before} nodes before, and {after} after.",
+    "lesson.count_verification": "Verification took {before} rows before, the root's included, and {after} after.",
+    "lesson.exercise_answer": "The pool has top_k + (depth − 1) · top_k² nodes. Reranking still keeps max_nodes of "
+    "them at most, so verification need not cost more.",
 }

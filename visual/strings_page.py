@@ -19,7 +19,7 @@ PAGE_ENGLISH = {
     "chat.origin.draft": "accepted draft",
     "chat.origin.bonus": "bonus from the target",
     "chat.origin.prefill": "from the prefill",
-    "chat.origin.begun": "given, or kept",
+    "chat.origin.begun": "given",
     "chat.legend_title": "Where each token came from",
     "chat.prompt": "Prompt",
     "chat.placeholder": "Ask something… (Enter sends)",

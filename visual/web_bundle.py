@@ -41,7 +41,7 @@ def chart_script(language: str = "en") -> str:
 @lru_cache(maxsize=8)
 def lesson_script(language: str = "en") -> str:
     """Defines `mountLesson(root, steps)`."""
-    return _bundle(language, "panels.js", "lesson.js")
+    return _bundle(language, "panels.js", "exercise.js", "lesson.js")
 
 
 def _bundle(language: str, *names: str) -> str:
