@@ -70,6 +70,10 @@ class Engine:
         """Prompt ids of the next user turn: `ids` (the last prompt and its answer), unchanged, then the new turn."""
         return text.encode_follow_up(self.tokenizer, messages, ids, content, self.target.end_ids)
 
+    def encode_answer(self, content: str) -> list[int]:
+        """Ids of the beginning of an answer, which the run is to go on with; they follow the prompt's own."""
+        return text.encode_answer(self.tokenizer, content)
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`, special tokens left out."""
         return self.tokenizer.decode(list(ids), skip_special_tokens=True) if self.tokenizer else ""

@@ -45,8 +45,7 @@ def record(engine: Engine, folder: Path = FOLDER, method: str = "eagle2", drafte
     yield from worked.write(folder)
     for wanted in RECORDINGS:
         messages = [{"role": "user", "content": wanted.prompt}]
-        begun = engine.tokenizer(wanted.begun, add_special_tokens=False)["input_ids"] if wanted.begun else []
-        ids = engine.encode_chat(messages) + list(begun)
+        ids = engine.encode_chat(messages) + engine.encode_answer(wanted.begun)
         s = Settings(method, wanted.shape, wanted.sampling, wanted.max_new_tokens, drafter=drafter)
         rounds = list(engine.rounds(ids, s.shape, s.sampling, s.max_new_tokens, s.policy, drafter=s.drafter))
         if wanted.begun:

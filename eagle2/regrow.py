@@ -47,5 +47,5 @@ def check_pair(engine: object, pair: Pair) -> None:
     if (engine.pair.target, engine.pair.head) != (pair.target, pair.head):
         raise ValueError(
             f"this run was made by {pair.target} with {pair.head}, and {engine.pair.target} with {engine.pair.head} is "
-            "loaded; load the same models to grow its rounds again"
+            "loaded; load the same models to go on with it or to grow its rounds again"
         )

@@ -48,7 +48,8 @@ class Common:
         return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
 
     def buttons(self, visit: Visit) -> dict:
-        busy, open_run = visit.busy, bool(visit.last and visit.last.open and visit.last.rounds)
+        busy, last = visit.busy, visit.last
+        open_run = bool(last and last.open and (last.rounds or last.begun))
         return {
             self.parts.generate: gr.update(
                 value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy

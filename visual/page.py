@@ -11,10 +11,12 @@ import gradio as gr
 
 from eagle2.trace import Trace
 from visual.common import Common
+from visual.comparing import Comparing
 from visual.figuring import Figuring
 from visual.languages import DEFAULT, PLACES
 from visual.parts import PROMPTS, Parts
 from visual.recutting import Recutting
+from visual.returning import Returning
 from visual.running import Running
 from visual.session import Visits
 from visual.strings import LANGUAGES, say
@@ -63,10 +65,12 @@ def fill(
         options = studio.options
         parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
         common = Common(studio, parts, language, visits)
-        viewing = Viewing(common, opened)
-        wire(blocks, parts, Running(common), viewing, Switching(common, viewing.load))
+        running, viewing = Running(common), Viewing(common, opened)
+        wire(blocks, parts, running, viewing, Switching(common, viewing.load))
+        wire_back(parts, Returning(common, running))
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
+        wire_beside(parts, Comparing(common))
 
 
 def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switching) -> None:
@@ -125,3 +129,19 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
     moved = [field.input for field in p.what_if]
     gr.on(moved, recutting.cut, p.what_if, drawn, trigger_mode="always_last", **QUICK)
     p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)
+
+
+def wire_beside(p: Parts, comparing: Comparing) -> None:
+    """The events of the tab "Compare"."""
+    drawn = [p.beside_note, p.beside_table, *p.beside_heads, *p.beside_trees]
+    p.tabs.select(comparing.tab, None, [*drawn, p.beside_position], **QUICK)
+    p.beside_position.input(comparing.move, p.beside_position, drawn, trigger_mode="always_last", **QUICK)
+    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop]
+    p.beside_run.click(comparing.run, p.beside_preset, outputs, trigger_mode="once", **MODEL)
+
+
+def wire_back(p: Parts, returning: Returning) -> None:
+    """The events that go back in time."""
+    shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart, p.generate, p.step, p.stop]
+    p.log.go_back(returning.back, p.fields, shown, trigger_mode="once", **MODEL)
+    p.log.future(returning.future, None, shown, trigger_mode="once", **QUICK)

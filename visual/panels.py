@@ -159,6 +159,11 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
     return f'<table class="es-table"><tbody>{body}</tbody></table>{note}'
 
 
+def head(text: str) -> str:
+    """What stands over a picture."""
+    return f'<h3 class="es-what-if-head">{for_html(text)}</h3>'
+
+
 def columns_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Things beside one another: a column each, under its head; a row is its name and a cell for each column."""
     head = "".join(f'<th scope="col">{for_html(text)}</th>' for text in heads)

@@ -20,6 +20,7 @@ PAGE_ENGLISH = {
     "chat.origin.draft": "accepted draft",
     "chat.origin.bonus": "bonus from the target",
     "chat.origin.prefill": "from the prefill",
+    "chat.origin.begun": "given",
     "chat.legend_title": "Where each token came from",
     "chat.prompt": "Prompt",
     "chat.placeholder": "Ask something… (Enter sends)",
@@ -189,6 +190,8 @@ PAGE_ENGLISH = {
     "trace.load": "Open a saved run",
     "trace.linked": "The link is shown below, and in the clipboard where the browser allows it.",
     "trace.link_turn": "A link holds one prompt, and this is a later turn of a chat: save the run instead.",
+    "trace.link_begun": "This run goes on from a text that was kept or edited, and a link holds only a prompt: save "
+    "the run instead.",
     "trace.link_file": "This run came from a file, and a link cannot hold it: pass the file on instead.",
     "trace.link_long": "The prompt has {count} characters; a link holds {most}. Save the run instead.",
     "trace.none": "There is no run to save yet.",

@@ -90,7 +90,7 @@ class Viewing:
         return {
             **self.common.summary(turn),
             **self.common.buttons(visit),
-            self.parts.log: chat.message(visit.turns, self.language),
+            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
             self.parts.player: player.message_load(
                 turn.run, turn, at, "last" if place else "first", play=not place, language=self.language
             ),
@@ -188,6 +188,8 @@ class Viewing:
             return self._linked(link.Link(recording=turn.recording, round=place))
         if turn is not None and turn.name is not None:
             return self._unlinked("trace.link_file")
+        if turn is not None and turn.begun:
+            return self._unlinked("trace.link_begun")
         said = [] if turn is None else [m["content"] for m in turn.messages if m["role"] == "user"]
         if len(said) != 1:
             return self._unlinked("trace.link_turn" if said else "trace.none")

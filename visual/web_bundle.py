@@ -30,13 +30,19 @@ def style() -> str:
 @lru_cache(maxsize=8)
 def chat_script(language: str = "en") -> str:
     """Defines `mountChat(root, emit)`."""
-    return _bundle(language, "panels.js", "chat.js")
+    return _bundle(language, "panels.js", "chat.js", "back.js")
 
 
 @lru_cache(maxsize=8)
 def chart_script(language: str = "en") -> str:
     """Defines `mountChart(root)`."""
     return _bundle(language, "figures.js", "look.js", "chart.js")
+
+
+@lru_cache(maxsize=8)
+def lesson_script(language: str = "en") -> str:
+    """Defines `mountLesson(root, steps)`."""
+    return _bundle(language, "panels.js", "exercise.js", "lesson.js")
 
 
 def _bundle(language: str, *names: str) -> str:
