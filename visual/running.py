@@ -101,7 +101,7 @@ class Running:
                 self.parts.prompt: "",
                 self.parts.recorded: None,
                 self.parts.status: self.common.tell("status.generating"),
-                self.parts.log: chat.message(visit.turns, self.language, visit.futures),
+                self.parts.log: self.common.log(visit),
                 self.parts.player: player.message_reset(turn.run),
             }
         turn = visit.last

@@ -10,7 +10,7 @@ import gradio as gr
 
 from eagle2 import trace_file
 from eagle2.trace import Trace
-from visual import chat, export, link, player
+from visual import export, link, player
 from visual.common import Common
 from visual.form import FIELDS, Form, explain
 from visual.labels import for_html
@@ -90,7 +90,7 @@ class Viewing:
         return {
             **self.common.summary(turn),
             **self.common.buttons(visit),
-            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
+            self.parts.log: self.common.log(visit),
             self.parts.player: player.message_load(
                 turn.run, turn, at, "last" if place else "first", play=not place, language=self.language
             ),

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from visual.strings_zh.lab import LAB
+from visual.strings_zh.lesson import LESSON
 from visual.strings_zh.page import PAGE
 from visual.strings_zh.player import PLAYER
 
@@ -33,6 +34,7 @@ CHINESE: Mapping[str, str] = MappingProxyType(
         **PLAYER,
         **PAGE,
         **LAB,
+        **LESSON,
         "method.page": (Path(__file__).parent.parent / "method.zh.md").read_text(encoding="utf-8"),
     }
 )
