@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eagle2 import metrics, trace_file
+from eagle2 import metrics, paths, trace_file
 from eagle2.bench.plan import add_options as add_bench_options
-from eagle2.config import CHAINS, METHODS, Sampling, TreeShape, check_integer
+from eagle2.config import CHAINS, METHODS, STATIC, Sampling, TreeShape, check_integer
 from eagle2.trace import Pair, Round, Settings
 from eagle2.training.settings import add_data_options, add_measure_options, add_train_options
 
@@ -46,8 +46,13 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=generate)
     parser.add_argument("prompt", help="the user's turn")
     parser.add_argument("--system", help="a system turn before it")
-    parser.add_argument("--method", choices=METHODS, default=settings.policy, help=f"how drafts are made {shown}")
-    tree = parser.add_argument_group("tree (unused by plain and eagle; chain, ngram, sps take --depth and --max-nodes)")
+    parser.add_argument("--method", choices=METHODS, help=f"how drafts are made (default: {settings.policy})")
+    parser.add_argument(
+        "--tree", metavar="FILE", help="instead of a method: a static tree of one's own, as paths [0], [1], [0, 0] ..."
+    )
+    tree = parser.add_argument_group(
+        "tree (unused by plain, eagle and --tree; chain, ngram, sps take --depth and --max-nodes)"
+    )
     # No defaults here: what was not given cannot be told from a default, and options without effect are announced.
     tree.add_argument(
         "--top-k", type=int, help=f"nodes expanded per level and children of each (default: {shape.top_k})"
@@ -170,11 +175,12 @@ def generate(options: argparse.Namespace) -> None:
     law = _given(
         options, {"temperature": "temperature", "sample_top_p": "top_p", "sample_top_k": "top_k", "seed": "seed"}
     )
-    settings = Settings(options.method, TreeShape(**tree), Sampling(**law), options.max_new_tokens)
+    method, own = chosen_method(options)
+    settings = Settings(method, TreeShape(**tree), Sampling(**law), options.max_new_tokens, own)
     check_integer("max_new_tokens", settings.max_new_tokens, 1)
     if options.trace and not Path(options.trace).absolute().parent.is_dir():
         raise ValueError(f"the trace cannot be written: {Path(options.trace).parent} is no folder")
-    if options.method == "sps" and not options.draft_model:
+    if method == "sps" and not options.draft_model:
         raise ValueError("method sps needs an independent draft model; give one with --draft-model")
     if options.trace and Path(options.trace).is_dir():
         raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
@@ -189,11 +195,11 @@ def generate(options: argparse.Namespace) -> None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
     if options.head:
         announce(options.head, engine.drafter.head, engine.target.vocab_size)
-    note_vocabulary(engine.pair, options.method)
-    note_unused(options.method, tree, settings.sampling, law)
-    if options.draft_model and engine.drafter_of(options.method) is not engine.draft_model:
-        _note(["--draft-model"], f"with {options.method}")
-    note_clamped(engine.policy(settings.policy, settings.shape), settings.shape, tree)
+    note_vocabulary(engine.pair, method)
+    note_unused(method, tree, settings.sampling, law)
+    if options.draft_model and engine.drafter_of(settings.tree) is not engine.draft_model:
+        _note(["--draft-model"], f"with {method}")
+    note_clamped(engine.policy(settings.tree, settings.shape), settings.shape, tree)
     messages = [{"role": "user", "content": options.prompt}]
     if options.system is not None:
         messages.insert(0, {"role": "system", "content": options.system})
@@ -206,7 +212,7 @@ def generate(options: argparse.Namespace) -> None:
         shape=settings.shape,
         sampling=settings.sampling,
         max_new_tokens=settings.max_new_tokens,
-        policy=settings.policy,
+        policy=settings.tree,
         stop=stop,
         record=bool(options.trace),
     ):
@@ -218,9 +224,18 @@ def generate(options: argparse.Namespace) -> None:
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
-    if engine.pair.head_drafts(options.method) and metrics.near_floor(rounds):
+    if engine.pair.head_drafts(method) and metrics.near_floor(rounds):
         told = "the head's guesses are hardly ever right: it may belong to another target, or be untrained"
         print(f"hint: {told}; the text is the target's all the same", file=sys.stderr)
+
+
+def chosen_method(options: argparse.Namespace) -> tuple[str, paths.Paths | None]:
+    """The method's name and, where a file gives a static tree, its paths. Raises ValueError or OSError."""
+    if options.tree is None:
+        return options.method or Settings().policy, None
+    if options.method is not None:
+        raise ValueError(f"--tree is a method of its own and --method is {options.method}; give one of them")
+    return STATIC, paths.load(options.tree)
 
 
 def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int | float]:
@@ -231,7 +246,7 @@ def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int 
 
 def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Iterable[str]) -> None:
     """Say on stderr which of the options given have no effect with this method, or with greedy decoding."""
-    taken = {"plain": (), "eagle": (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
+    taken = {"plain": (), "eagle": (), STATIC: (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
     taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
     _note([f"--{name.replace('_', '-')}" for name in tree if name not in taken.get(method, tree)], f"with {method}")
     spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
@@ -260,7 +275,7 @@ def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -
     """Say on stderr which of the tree options given were too large, and what they became."""
     for name in tree:
         wanted = getattr(asked, name)
-        if policy is not None and name != "depth" and policy.name not in ("eagle", *CHAINS):
+        if policy is not None and name != "depth" and policy.name not in ("eagle", STATIC, *CHAINS):
             effective = getattr(policy.shape, name)
             if effective < wanted:
                 told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"

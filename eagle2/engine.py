@@ -162,7 +162,7 @@ class Engine:
         self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
     ) -> Trace:
         """The whole run as a record that needs neither models nor tokenizer to be read."""
-        policy = self.policy(settings.policy if settings.paths is None else settings.paths, settings.shape)
+        policy = self.policy(settings.tree, settings.shape)
         trace = Trace(
             prompt_ids=tuple(ids),
             settings=settings,

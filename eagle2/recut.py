@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eagle2.choices import choices, descend
-from eagle2.config import EAGLE_PATHS, TreeShape
+from eagle2.config import AUTO, EAGLE_PATHS, TreeShape
+from eagle2.paths import Path, Paths, checked, ordered
 from eagle2.trace import ROOT, Pair, Round, Settings, Trace
 
 LIKELIEST = ("chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both", "static")
-"""Methods whose pools hold the likeliest children of each expanded node: the ones that can be cut again."""
+"""Methods that can be replayed over a recorded pool. Theirs, and those of `AUTO`, hold the likeliest children of each
+expanded node, so that their rounds can be cut again."""
 
 
 @dataclass(frozen=True)
@@ -65,26 +67,35 @@ def cut(round: Round, shape: TreeShape, by_value: bool = True, rerank: bool = Tr
     return Cut(*_in_pool_order(drafted, drafted, expanded, kept), tuple(missing))
 
 
-def cut_static(round: Round, paths: Sequence[Sequence[int]]) -> Cut:
+def cut_static(round: Round, paths: Sequence[Sequence[int]], own: Sequence[Sequence[int]] | None = None) -> Cut:
     """The part of a static tree (paths of child ranks from the root) that a recorded pool holds.
 
-    Raises ValueError for a round whose nodes were not recorded, and for a path whose parent is missing.
+    own: as for `places`. Raises ValueError for a round whose nodes were not recorded, and for paths that are no tree.
     """
-    children = _children(round)
-    node_at: dict[tuple[int, ...], int] = {(): ROOT}
-    missing = set()
-    for path in sorted(map(tuple, paths), key=lambda path: (len(path), path)):
-        if path[:-1] not in node_at and path[:-1] not in paths:
-            raise ValueError(f"path {path} has no parent: add {path[:-1]} to the static tree")
-        parent = node_at.get(path[:-1])
-        siblings = children.get(parent, [])
-        if path[-1] < len(siblings):
-            node_at[path] = siblings[path[-1]]
-        elif parent is not None:
-            missing.add(parent)
-    drafted = [node for path, node in node_at.items() if path]
-    expanded = {node_at[path[:-1]] for path in node_at if len(path) > 1} | (missing - {ROOT})
+    node_at = {place: node for node, place in enumerate(places(round, own))} | {(): ROOT}
+    wanted = checked(paths)
+    held = [path for path in wanted if path in node_at]
+    drafted = [node_at[path] for path in held]
+    missing = {node_at[path[:-1]] for path in wanted if path not in node_at and path[:-1] in node_at}
+    expanded = {node_at[path[:-1]] for path in held if len(path) > 1} | (missing - {ROOT})
     return Cut(*_in_pool_order(drafted, drafted, expanded, drafted), tuple(sorted(missing)))
+
+
+def places(round: Round, own: Sequence[Sequence[int]] | None = None) -> Paths:
+    """Where each recorded node stands, as child ranks from the root: (0, 1) is the second child of the likeliest token.
+
+    own: the paths of the static tree that drafted the round, if one did: it may have skipped ranks. Otherwise the pool
+    must hold the likeliest children of each expanded node (`LIKELIEST`). Raises ValueError for a round without nodes.
+    """
+    _check_recorded(round)
+    if own is not None:
+        return ordered(own)[: len(round.token)]
+    found: list[Path] = []
+    ranks: dict[int, int] = {}
+    for parent in round.parent:
+        rank = ranks[parent] = ranks.get(parent, -1) + 1
+        found.append((*(found[parent] if parent != ROOT else ()), rank))
+    return tuple(found)
 
 
 def cut_again(trace: Trace, index: int, settings: Settings) -> Cut:
@@ -94,19 +105,20 @@ def cut_again(trace: Trace, index: int, settings: Settings) -> Cut:
     that the end of the context left to the round. Raises ValueError where the recording cannot tell.
     """
     r, asked = trace.rounds[index], trace.settings
-    for policy in (asked.policy, settings.policy):
-        if policy not in LIKELIEST:
+    for policy, known in ((asked.policy, (*LIKELIEST, AUTO)), (settings.policy, LIKELIEST)):
+        if policy not in known:
             raise ValueError(f"a round of policy {policy!r} cannot be cut again from a recorded pool; grow it again")
+    deepest = max(r.depth, default=0)
+    # What decides its own depth in each round does not tell whether the context's end cut it.
+    clipped = asked.policy != AUTO and trace.effective is not None and deepest < trace.effective.depth
+    limit = deepest if clipped else settings.shape.depth
+    if settings.policy in ("eagle", "static"):
+        paths = settings.paths or EAGLE_PATHS
+        return cut_static(r, [path for path in paths if not clipped or len(path) <= limit], asked.paths)
     if asked.paths is not None and any(
         rank and (*path[:-1], rank - 1) not in asked.paths for *path, rank in asked.paths
     ):
         raise ValueError("this run's static tree skips child ranks, so its rounds cannot be cut again; grow them again")
-    deepest = max(r.depth, default=0)
-    clipped = trace.effective is not None and deepest < trace.effective.depth
-    limit = deepest if clipped else settings.shape.depth
-    if settings.policy in ("eagle", "static"):
-        paths = settings.paths or EAGLE_PATHS
-        return cut_static(r, [path for path in paths if not clipped or len(path) <= limit])
     width = 1 if settings.policy == "chain" else settings.shape.top_k
     if asked.policy.startswith("eagle2") and trace.effective.top_k < asked.shape.top_k:
         width = min(width, trace.effective.top_k)  # that is all the tokens the drafter knows
@@ -208,10 +220,10 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
     check_pair(engine, trace.pair)
     if not 0 <= index < len(trace.rounds):
         raise ValueError(f"the run has no round {index + 1}; it has {len(trace.rounds)}")
-    policy = settings.policy if settings.paths is None else settings.paths
     run = trace.settings
     before = trace.rounds[:index]
-    rounds = engine.rounds(trace.prompt_ids, settings.shape, run.sampling, run.max_new_tokens, policy, after=before)
+    cap = run.max_new_tokens
+    rounds = engine.rounds(trace.prompt_ids, settings.shape, run.sampling, cap, settings.tree, after=before)
     try:
         return next(rounds)
     finally:
@@ -229,12 +241,16 @@ def check_pair(engine: object, pair: Pair) -> None:
 
 def _children(round: Round) -> dict[int, list[int]]:
     """Each expanded node's recorded children, likeliest first."""
-    if not round.token:
-        raise ValueError(f"round {round.index + 1} has no recorded nodes, so there is nothing to cut again")
+    _check_recorded(round)
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(round.parent):
         children.setdefault(parent, []).append(node)
     return children
+
+
+def _check_recorded(round: Round) -> None:
+    if not round.token:
+        raise ValueError(f"round {round.index + 1} has no recorded nodes, so there is nothing to cut again")
 
 
 def _in_pool_order(drafted: Sequence[int], *groups: Sequence[int] | set[int]) -> list[tuple[int, ...]]:

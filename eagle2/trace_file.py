@@ -216,13 +216,14 @@ def _settings(body: _Reader) -> Settings:
     paths = body.take("paths", "null or a list of lists", _or_none(lambda v: isinstance(v, list)))
     if paths is not None and not all(isinstance(path, list) and all(map(_is_count, path)) for path in paths):
         raise TraceError('"paths" of "settings" must be lists of child ranks')
-    return Settings(
-        policy=body.take("policy", "a name", _is_text),
-        shape=_built(TreeShape, body.inner("shape")),
-        sampling=_built(Sampling, body.inner("sampling")),
-        max_new_tokens=body.take("max_new_tokens", "a count", _is_count),
-        paths=None if paths is None else tuple(map(tuple, paths)),
-    )
+    members = {
+        "policy": body.take("policy", "a name", _is_text),
+        "shape": _built(TreeShape, body.inner("shape")),
+        "sampling": _built(Sampling, body.inner("sampling")),
+        "max_new_tokens": body.take("max_new_tokens", "a count", _is_count),
+        "paths": None if paths is None else tuple(map(tuple, paths)),
+    }
+    return _built(Settings, _Reader(members, body.where))
 
 
 def _pair(body: _Reader) -> Pair:

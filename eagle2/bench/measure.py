@@ -61,7 +61,7 @@ def count(plan: Plan, questions: Sequence[Question]) -> int:
 
 def can_run(engine: Engine, method: Method) -> bool:
     """Whether the models it needs are loaded."""
-    return method.name in ("plain", TRANSFORMERS) or engine.drafter_of(method.name) is not None
+    return method.name in ("plain", TRANSFORMERS) or engine.drafter_of(method.tree) is not None
 
 
 def _prompt(engine: Engine, question: Question, turn: int, before: list[int]) -> list[int]:
@@ -127,7 +127,7 @@ def timed(
         room = min(max_new_tokens, engine.target.context_limit - len(prompt))
         return _stamped(engine, lambda stamp: _generate(engine, prompt, sampling, room, stamp))
     clock = Clock(engine.target.device)
-    rounds = list(engine.rounds(prompt, plan.shape_of(method), sampling, max_new_tokens, method.name, record=False))
+    rounds = list(engine.rounds(prompt, plan.shape_of(method), sampling, max_new_tokens, method.tree, record=False))
     clock.lap("rest")
     prefill, draft, verify = (
         sum(getattr(r, f"{phase}_ms") for r in rounds) for phase in ("prefill", "draft", "verify")
