@@ -9,6 +9,7 @@ import gradio as gr
 
 from eagle2.trace import Trace
 from visual.common import Common
+from visual.drawing import Drawing
 from visual.figuring import Figuring
 from visual.parts import PROMPTS, Parts
 from visual.recutting import Recutting
@@ -43,9 +44,11 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str
         options = studio.options
         parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
         common = Common(studio, parts, language)
-        wire(blocks, parts, Running(common), Viewing(common, opened))
+        running = Running(common)
+        wire(blocks, parts, running, Viewing(common, opened))
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
+        wire_own(parts, Drawing(common), running)
     return blocks
 
 
@@ -99,3 +102,22 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
     moved = [field.input for field in p.what_if]
     gr.on(moved, recutting.cut, p.what_if, drawn, trigger_mode="always_last", **QUICK)
     p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)
+
+
+def wire_own(p: Parts, drawing: Drawing, run: Running) -> None:
+    """The events of the tab "Your tree"."""
+    told = [p.own_note, p.own_table]
+    latest = {"trigger_mode": "always_last", **QUICK}
+    p.tabs.select(drawing.tab, p.own_text, [p.picker, *told], **QUICK)
+    p.picker.moved(drawing.moved, p.own_text, [p.picker, *told], **latest)
+    p.picker.picked(drawing.picked, None, [p.own_text, *told], **latest)
+    p.own_text.input(drawing.typed, p.own_text, [p.picker, *told], **latest)
+    for name, button in p.own_start.items():
+        button.click(drawing.start(name), p.own_text, [p.own_text, p.picker, *told], **QUICK)
+    p.own_open.upload(drawing.opened, p.own_open, [p.own_text, p.picker, *told], **QUICK)
+    down = [p.text, p.name, p.kind]
+    p.own_save.click(drawing.save, p.own_text, [*down, p.own_note], **QUICK).then(None, down, None, js=DOWNLOAD)
+    p.own_grow.click(drawing.grow, p.own_text, told, trigger_mode="once", **MODEL)
+    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
+    shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart, p.method, p.tabs]
+    p.own_run.click(run.own_tree, [p.prompt, p.system, *p.fields], shown, trigger_mode="once", **MODEL)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import gradio as gr
 
 from eagle2.recut import LIKELIEST
-from visual import chat, figures, panels, player
+from visual import chat, figures, panels, picker, player
 from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
@@ -34,6 +34,7 @@ PROMPTS = (
     "Count from 1 to 30.",
 )
 RECUT_METHODS = tuple(method for method in LIKELIEST if method != "static")
+OWN_STARTS = ("eagle", "round", "fitted", "nothing")
 SCOPES = ("run", "conversation", "recorded", "files")
 FIGURES = (
     figures.reliability,
@@ -160,6 +161,8 @@ class Parts:
             self._figures()
         with gr.Tab(t("page.tab_what_if"), id="what-if"):
             self._what_if()
+        with gr.Tab(t("page.tab_own"), id="own"):
+            self._own()
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
             with gr.Row():
@@ -242,3 +245,30 @@ class Parts:
         self.what_if_before = chat.chart("what-if-before", None)
         gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.after'))}</h3>", padding=False)
         self.what_if_after = chat.chart("what-if-after", None)
+
+    def _own(self) -> None:
+        """The visitor's own static tree. Its text is a field of the settings."""
+        t = self.say
+        gr.HTML(f"<p class='es-muted'>{for_html(t('own.about'))}</p>", padding=False)
+        with gr.Row(elem_classes="es-own-buttons"):
+            gr.HTML(f"<span>{for_html(t('own.start'))}</span>", padding=False, elem_classes="es-own-start")
+            self.own_start = {
+                name: gr.Button(t(f"own.start.{name}"), size="sm", elem_id=f"own-{name}") for name in OWN_STARTS
+            }
+            self.own_open = gr.UploadButton(
+                t("own.open"), file_types=[".json", ".txt"], type="filepath", size="sm", elem_id="own-open"
+            )
+            self.own_save = gr.Button(t("own.save"), size="sm", elem_id="own-save")
+        with gr.Row(elem_classes="es-own"):
+            with gr.Column(scale=5, min_width=420):
+                self.own_table = gr.HTML(elem_id="own-table", padding=False)
+                self.own_note = gr.HTML(elem_id="own-note", padding=False)
+            with gr.Column(scale=3, min_width=260):
+                self.own_text = gr.Textbox(
+                    Form().tree, label=t("own.text"), lines=4, max_lines=6, max_length=20_000, elem_id="own-text"
+                )
+                with gr.Row(elem_classes="es-own-buttons"):
+                    self.own_run = gr.Button(t("own.run"), variant="primary", elem_id="own-run")
+                    self.own_grow = gr.Button(t("own.grow"), elem_id="own-grow")
+        self.picker = picker.component(self.language)
+        self.fields.append(self.own_text)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import gradio as gr
 
+from eagle2.config import STATIC
 from visual import chat, panels, player
 from visual.common import Common
 from visual.form import Form
@@ -25,11 +27,25 @@ class Running:
 
     def generate(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """Answer a prompt; without one, go on with the open run."""
-        yield from self._run(self.common.visit(request), prompt, system, Form(*values), None)
+        visit, form = self.common.visit(request), Form(*values)
+        yield from self._run(visit, lambda: self._turn(visit, prompt, system, form), None)
 
     def step(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """One round: of a new prompt's run, else of the open one."""
-        yield from self._run(self.common.visit(request), prompt, system, Form(*values), 1)
+        visit, form = self.common.visit(request), Form(*values)
+        yield from self._run(visit, lambda: self._turn(visit, prompt, system, form), 1)
+
+    def own_tree(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
+        """With the visitor's own tree: a prompt where one is written, else that of the run that is shown once more."""
+        visit, form = self.common.visit(request), replace(Form(*values), method=STATIC)
+        try:
+            form.settings(self.studio.options.max_new_tokens, self.language)
+        except ValueError as error:
+            yield self.common.fault(error)
+            return
+        yield {self.parts.method: STATIC, self.parts.tabs: gr.Tabs(selected="rounds")}
+        begin = self._turn if prompt.strip() else self._again
+        yield from self._run(visit, lambda: begin(visit, prompt, system, form), None)
 
     def link_opened(
         self, request: gr.Request, pending: int | None, prompt: str, system: str, *values: object
@@ -39,7 +55,8 @@ class Running:
             yield {self.parts.status: gr.skip()}
             return
         visit = self.common.visit(request)
-        yield from self._run(visit, prompt, system, Form(*values), None)
+        form = Form(*values)
+        yield from self._run(visit, lambda: self._turn(visit, prompt, system, form), None)
         if pending > 0 and visit.shown and visit.shown.rounds:
             turn = visit.shown
             at = min(pending, len(turn.rounds)) - 1
@@ -64,7 +81,8 @@ class Running:
             self.parts.status: "",
         }
 
-    def _run(self, visit: Visit, prompt: str, system: str, form: Form, limit: int | None) -> Iterator[dict]:
+    def _run(self, visit: Visit, begin: Callable[[], tuple[Turn, dict]], limit: int | None) -> Iterator[dict]:
+        """begin: makes the run to take, and what the page shows at its start. limit: rounds to take, None: all."""
         if visit.busy:
             yield {self.parts.status: self.common.tell("status.busy", True)}
             return
@@ -76,7 +94,7 @@ class Running:
                 ),
                 **self.common.buttons(visit),
             }
-            turn, shown = self._turn(visit, prompt, system, form)
+            turn, shown = begin()
             yield shown
             yield from self._stream(visit, turn, limit)
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
@@ -90,13 +108,7 @@ class Running:
         if prompt.strip():
             settings = form.settings(self.studio.options.max_new_tokens, self.language)
             turn = visit.begin(self.studio.engine_for(settings), prompt.strip(), system, settings)
-            return turn, {
-                self.parts.prompt: "",
-                self.parts.recorded: None,
-                self.parts.status: self.common.tell("status.generating"),
-                self.parts.log: chat.message(visit.turns),
-                self.parts.player: player.message_reset(turn.run),
-            }
+            return turn, {self.parts.prompt: "", **self._begun(visit, turn)}
         turn = visit.last
         if turn is None or not turn.open:
             raise ValueError(self.common.say("status.nothing"))
@@ -108,6 +120,24 @@ class Running:
                 )
             }
         return turn, {self.parts.status: self.common.tell("status.generating")}
+
+    def _again(self, visit: Visit, _: str, __: str, form: Form) -> tuple[Turn, dict]:
+        """The shown run's prompt again with the form's tree, under its own law, so that its text is the same."""
+        was = visit.shown
+        if was is None:
+            raise ValueError(self.common.say("status.nothing"))
+        asked = form.settings(self.studio.options.max_new_tokens, self.language)
+        settings = replace(asked, sampling=was.settings.sampling)
+        turn = visit.again(self.studio.engine_for(settings), settings)
+        return turn, self._begun(visit, turn)
+
+    def _begun(self, visit: Visit, turn: Turn) -> dict:
+        return {
+            self.parts.recorded: None,
+            self.parts.status: self.common.tell("status.generating"),
+            self.parts.log: chat.message(visit.turns),
+            self.parts.player: player.message_reset(turn.run),
+        }
 
     def _stream(self, visit: Visit, turn: Turn, limit: int | None) -> Iterator[dict]:
         """Rounds as they come, some eight messages a second at most; then the outcome."""

@@ -118,11 +118,27 @@ class Visit:
                 turn,
             ]
             turns = self.turns
-        made = Turn(ids, messages, settings, engine.pair)
-        policy = engine.policy(settings.policy, settings.shape)
+        return self._start(engine, Turn(ids, messages, settings, engine.pair), turns)
+
+    def again(self, engine: object, settings: Settings) -> Turn:
+        """The shown run's prompt once more under other settings, in its place. Raises ValueError where other turns
+        follow it, or where it is a prompt of another target's tokens."""
+        was = self.shown
+        if was is not self.last:
+            raise ValueError("other turns follow that run, so it cannot be run again; open the last one, or a new chat")
+        if was.pair.target != engine.pair.target:
+            raise ValueError(
+                f"this run was made by {was.pair.target} and {engine.pair.target} is loaded; write a prompt for it"
+            )
+        return self._start(engine, Turn(was.prompt_ids, was.messages, settings, engine.pair), self.turns[:-1])
+
+    def _start(self, engine: object, made: Turn, turns: list[Turn]) -> Turn:
+        """Let a new turn follow `turns`, shown and ready to go. Raises ValueError where the engine cannot."""
+        ids, settings = made.prompt_ids, made.settings
+        policy = engine.policy(settings.tree, settings.shape)
         made.effective = policy.shape if policy else None
         made.costs = engine.costs if settings.policy == AUTO else None
-        made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
+        made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.tree)
         self.close()
         self.turns = [*turns, made]
         self.shown = made
@@ -144,7 +160,7 @@ def advance(turn: Turn, engine: object) -> Round:
     """The next round of an open run, from its generator or, where that is gone, behind the rounds so far."""
     if turn.source is None:
         s = turn.settings
-        turn.source = engine.rounds(turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds)
+        turn.source = engine.rounds(turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=turn.rounds)
     source, turn.source = turn.source, None  # where the round fails, the next try begins behind the rounds so far
     made = next(source)
     if not made.finish:

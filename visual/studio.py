@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from eagle2 import metrics
-from eagle2.config import AUTO, METHODS, Sampling
+from eagle2.config import AUTO, METHODS, STATIC, Sampling
 from eagle2.recut import check_pair, regrow
 from eagle2.trace import Round, Settings
 from visual.panels import Comparison
@@ -45,8 +45,8 @@ class Options:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """What visitors can choose from: "sps" only where its draft model was given."""
-        return tuple(method for method in METHODS if method != "sps" or self.draft_model)
+        """What visitors can choose from: "sps" only where its draft model was given; last, a tree of their own."""
+        return (*(method for method in METHODS if method != "sps" or self.draft_model), STATIC)
 
 
 class Studio:
@@ -134,7 +134,7 @@ class Studio:
             return regrow(engine, turn.trace(), index, settings)
         check_pair(engine, turn.pair)
         s = replace(turn.settings, policy=settings.policy, shape=settings.shape, paths=settings.paths)
-        return next(self._worker(turn.prompt_ids, s, turn.rounds[:index]))
+        return next(self._worker(turn.prompt_ids, s, turn.rounds[:index], None))
 
     def compare(self, turn: Turn) -> Comparison:
         """The turn's text and speed against plain decoding, on the machine that wrote it."""
@@ -167,7 +167,7 @@ class Studio:
 
         engine = move(self.engine(), WORKER_DEVICE, costs)
         s = settings
-        yield from engine.rounds(prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after)
+        yield from engine.rounds(prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=after)
 
 
 def duration_s(prompt_ids: list[int], settings: Settings, after: list[Round], costs: Costs | None = None) -> int:

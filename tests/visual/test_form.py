@@ -39,7 +39,7 @@ def test_every_method_can_be_asked_for(method):
     assert "es-fault" not in explain(Form(method=method), 512)
 
 
-@pytest.mark.parametrize("name", FIELDS[1:])
+@pytest.mark.parametrize("name", FIELDS[1:-1])
 @pytest.mark.parametrize("value", [None, "", "many", math.nan, math.inf, "nan", "-inf", [1], {}, 10**400, "9" * 5000])
 def test_what_is_no_number_is_said_so(name, value):
     with pytest.raises(ValueError, match="must be a") as caught:
