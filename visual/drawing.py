@@ -55,8 +55,9 @@ class Drawing:
             return {self.parts.own_text: text, **self._told(request, None, text, error)}
         return {self.parts.own_text: to_text(tree), **self._told(request, tree)}
 
-    def typed(self, request: gr.Request, text: str) -> dict:
+    def typed(self, event: gr.EventData, request: gr.Request) -> dict:
         """The text was edited. While it is no tree, the pool shows the last that was one."""
+        text = str(event._data.get("text") or "")
         try:
             tree = read_tree(text, self.language)
         except ValueError as error:

@@ -111,7 +111,7 @@ def wire_own(p: Parts, drawing: Drawing, run: Running) -> None:
     p.tabs.select(drawing.tab, p.own_text, [p.picker, *told], **QUICK)
     p.picker.moved(drawing.moved, p.own_text, [p.picker, *told], **latest)
     p.picker.picked(drawing.picked, None, [p.own_text, *told], **latest)
-    p.own_text.input(drawing.typed, p.own_text, [p.picker, *told], **latest)
+    p.picker.typed(drawing.typed, None, [p.picker, *told], **latest)
     for name, button in p.own_start.items():
         button.click(drawing.start(name), p.own_text, [p.own_text, p.picker, *told], **QUICK)
     p.own_open.upload(drawing.opened, p.own_open, [p.own_text, p.picker, *told], **QUICK)

@@ -6,6 +6,7 @@ reports the tree as text; what that brings is worked out in Python.
 
     shown = picker.component()
     shown.picked(on_picked, None, outputs)      # evt._data: paths, as text
+    shown.typed(on_typed, None, outputs)        # evt._data: text; the box of paths was edited
     shown.moved(on_moved, None, outputs)        # evt._data: run, round; the player shows another round
     yield picker.message(turn, index, paths)
 """
@@ -33,6 +34,7 @@ BLOCK_GAP = 0.5
 MOUNT = """
 const part = mountPicker(element.querySelector('.eagle-picker') || element, (name, detail) => {
   if (name === 'picked') trigger('picked', detail);
+  else if (name === 'typed') trigger('typed', detail);
   else if (name === 'moved') trigger('moved', detail);
 });
 """

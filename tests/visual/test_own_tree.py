@@ -59,6 +59,10 @@ def opened(common: Common) -> SimpleNamespace:
     return SimpleNamespace(value=common.say("page.tab_own"))
 
 
+def typed(drawing: Drawing, text: str) -> dict:
+    return drawing.typed(SimpleNamespace(_data={"text": text}), VISITOR)
+
+
 def table(told: str) -> dict[str, list[str]]:
     """The rows of the comparison by their heads."""
     rows = told.split("<tbody>")[1].split("</tbody>")[0].split("</tr>")[:-1]
@@ -160,19 +164,19 @@ class TestHandlers:
         told = drawing.picked(SimpleNamespace(_data={"paths": "[0, 1], [1], [0]"}), VISITOR)
         assert told[common.parts.own_text] == "[0], [1],\n[0, 1]"
         assert table(told[common.parts.own_table])["Your tree"][:3] == ["3", "2", "4"]
-        told = drawing.typed(VISITOR, "[0] [0,1] [1] [30]")
+        told = typed(drawing, "[0] [0,1] [1] [30]")
         assert json.loads(told[common.parts.picker])["picked"] == ["0", "1", "30", "0,1"]
         assert "1 of your tree" in told[common.parts.own_note]
 
     def test_a_text_that_is_no_tree_is_told_in_a_sentence_and_the_picture_stays(self, common, drawing, live):
-        told = drawing.typed(VISITOR, "[0], [1, 0]")
+        told = typed(drawing, "[0], [1, 0]")
         assert "path [1, 0] has no parent: add [1] to the static tree" in told[common.parts.own_note]
         assert common.parts.picker not in told
         assert told[common.parts.own_table] == ""
-        assert "&lt;b&gt;" in drawing.typed(VISITOR, "<b>")[common.parts.own_note]
+        assert "&lt;b&gt;" in typed(drawing, "<b>")[common.parts.own_note]
         assert (
             "at most 12 are allowed"
-            in drawing.typed(VISITOR, ", ".join(f"{[0] * n}" for n in range(1, 14)))[common.parts.own_note]
+            in typed(drawing, ", ".join(f"{[0] * n}" for n in range(1, 14)))[common.parts.own_note]
         )
         assert "No nodes yet" in drawing.picked(SimpleNamespace(_data={"paths": ""}), VISITOR)[common.parts.own_note]
 

@@ -32,6 +32,8 @@ class Picker {
     this.nodes.addEventListener('click', event => { const at = event.target.closest('[data-node]'); if (at) this.pick(Number(at.dataset.node)); });
     this.nodes.addEventListener('keydown', event => this.key(event));
     document.addEventListener('eagle:shown', ({ detail }) => { this.shown = detail; this.follow(); });
+    // The box of paths tells Gradio of key presses only, not of what is pasted or deleted.
+    document.addEventListener('input', ({ target }) => { if (root.isConnected && target.closest('#own-text')) this.emit('typed', { text: target.value }); });
     onLook(() => this.draw());
   }
 
