@@ -36,7 +36,7 @@ class Drawing:
     def tab(self, event: gr.SelectData, request: gr.Request, text: str) -> dict:
         """The tab was opened: the pool of the round that is shown, with the tree as it stands."""
         if event.value != self.common.say("page.tab_own"):
-            return {self.parts.own_note: gr.skip()}
+            return {self.parts.own.note: gr.skip()}
         return self._round(request, text)
 
     def moved(self, event: gr.EventData, request: gr.Request, text: str) -> dict:
@@ -52,8 +52,8 @@ class Drawing:
         try:
             tree = read_tree(text, self.language)
         except ValueError as error:
-            return {self.parts.own_text: text, **self._told(request, None, text, error)}
-        return {self.parts.own_text: to_text(tree), **self._told(request, tree)}
+            return {self.parts.own.text: text, **self._told(request, None, text, error)}
+        return {self.parts.own.text: to_text(tree), **self._told(request, tree)}
 
     def typed(self, event: gr.EventData, request: gr.Request) -> dict:
         """The text was edited. While it is no tree, the pool shows the last that was one."""
@@ -62,19 +62,19 @@ class Drawing:
             tree = read_tree(text, self.language)
         except ValueError as error:
             return self._told(request, None, text, error)
-        return {self.parts.picker: picker.picks(tree), **self._told(request, tree)}
+        return {self.parts.own.picker: picker.picks(tree), **self._told(request, tree)}
 
     def start(self, name: str) -> Callable[..., dict]:
-        """The handler of one button of `parts.own_start`: another tree to go on from."""
+        """The handler of one button of `parts.own.start`: another tree to go on from."""
 
         def put(request: gr.Request, text: str) -> dict:
             turn, index = self._shown(request)
             try:
                 tree = self._beginning(name, turn, index, text)
             except ValueError as error:
-                return {self.parts.own_note: _alert(error)}
+                return {self.parts.own.note: _alert(error)}
             told = self._told(request, tree or None)
-            return {self.parts.own_text: to_text(tree), self.parts.picker: picker.picks(tree), **told}
+            return {self.parts.own.text: to_text(tree), self.parts.own.picker: picker.picks(tree), **told}
 
         return put
 
@@ -105,10 +105,10 @@ class Drawing:
                 raise ValueError(self.common.say("own.not_read", size=size // 1024, most=MOST_KB))
             tree = read_tree(Path(path).read_text(encoding="utf-8", errors="replace"), self.language)
         except (ValueError, OSError) as error:
-            return {self.parts.own_note: _alert(error)}
+            return {self.parts.own.note: _alert(error)}
         return {
-            self.parts.own_text: to_text(tree),
-            self.parts.picker: picker.picks(tree),
+            self.parts.own.text: to_text(tree),
+            self.parts.own.picker: picker.picks(tree),
             **self._told(request, tree),
         }
 
@@ -117,7 +117,7 @@ class Drawing:
         try:
             written = to_json(read_tree(text, self.language))
         except ValueError as error:
-            return {self.parts.own_note: _alert(error), self.parts.text: ""}
+            return {self.parts.own.note: _alert(error), self.parts.text: ""}
         return {self.parts.text: written, self.parts.name: "tree.json", self.parts.kind: "application/json"}
 
     def grow(self, request: gr.Request, text: str) -> Iterator[dict]:
@@ -125,18 +125,18 @@ class Drawing:
         visit = self.common.visit(request)
         turn, index = self._shown(request)
         if visit.busy:
-            yield {self.parts.own_note: self.common.tell("status.busy", True)}
+            yield {self.parts.own.note: self.common.tell("status.busy", True)}
             return
         if turn is None:
-            yield {self.parts.own_note: self.common.tell("own.none")}
+            yield {self.parts.own.note: self.common.tell("own.none")}
             return
         try:
             tree = read_tree(text, self.language)
             rows = self.weighing.grown(turn, tree, lambda settings: self.studio.regrow(turn, index, settings))
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
-            yield {self.parts.own_note: _alert(error)}
+            yield {self.parts.own.note: _alert(error)}
             return
-        yield {self.parts.own_note: self.common.tell("own.grown"), self.parts.own_table: self._table(turn, index, rows)}
+        yield {self.parts.own.note: self.common.tell("own.grown"), self.parts.own.table: self._table(turn, index, rows)}
 
     def _shown(self, request: gr.Request) -> tuple[Turn | None, int]:
         visit = self.common.visit(request)
@@ -149,13 +149,13 @@ class Drawing:
         turn, index = self._shown(request)
         if turn is None or not turn.rounds[index].token:
             told = self.common.tell("own.none" if turn is None else "own.no_nodes", round=index + 1)
-            return {self.parts.own_note: told, self.parts.own_table: "", self.parts.picker: picker.empty()}
+            return {self.parts.own.note: told, self.parts.own.table: "", self.parts.own.picker: picker.empty()}
         try:
             tree, fault = read_tree(text, self.language), None
         except ValueError as error:
             tree, fault = None, error
         return {
-            self.parts.picker: picker.message(turn, index, tree or ()),
+            self.parts.own.picker: picker.message(turn, index, tree or ()),
             **self._told(request, tree, text, fault),
         }
 
@@ -163,14 +163,14 @@ class Drawing:
         """Note and table for a tree, or for a text that is none."""
         if tree is None:
             told = self.common.tell("own.nothing_yet") if not text.strip() else _alert(fault)
-            return {self.parts.own_note: told, self.parts.own_table: ""}
+            return {self.parts.own.note: told, self.parts.own.table: ""}
         turn, index = self._shown(request)
         if turn is None or not turn.rounds[index].token:
-            return {self.parts.own_note: self.common.tell("own.none"), self.parts.own_table: ""}
+            return {self.parts.own.note: self.common.tell("own.none"), self.parts.own.table: ""}
         rows = self.weighing.rows(turn, index, tree)
         outside = len(set(tree) - set(places(turn.rounds[index], turn.settings.paths)))
         note = self.common.tell("own.outside", count=outside) if outside else ""
-        return {self.parts.own_note: note, self.parts.own_table: self._table(turn, index, rows)}
+        return {self.parts.own.note: note, self.parts.own.table: self._table(turn, index, rows)}
 
     def _table(self, turn: Turn, index: int, rows: list[Row]) -> str:
         """A row for each tree, and what its numbers mean."""

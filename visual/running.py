@@ -27,13 +27,11 @@ class Running:
 
     def generate(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """Answer a prompt; without one, go on with the open run."""
-        visit, form = self.common.visit(request), Form(*values)
-        yield from self._run(visit, lambda: self._turn(visit, prompt, system, form), None)
+        yield from self._asked(self.common.visit(request), prompt, system, Form(*values), None)
 
     def step(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """One round: of a new prompt's run, else of the open one."""
-        visit, form = self.common.visit(request), Form(*values)
-        yield from self._run(visit, lambda: self._turn(visit, prompt, system, form), 1)
+        yield from self._asked(self.common.visit(request), prompt, system, Form(*values), 1)
 
     def own_tree(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """With the visitor's own tree: a prompt where one is written, else that of the run that is shown once more."""
@@ -45,7 +43,7 @@ class Running:
             return
         yield {self.parts.method: STATIC, self.parts.tabs: gr.Tabs(selected="rounds")}
         begin = self._turn if prompt.strip() else self._again
-        yield from self._run(visit, lambda: begin(visit, prompt, system, form), None)
+        yield from self.run(visit, lambda: begin(visit, prompt, system, form))
 
     def link_opened(
         self, request: gr.Request, pending: int | None, prompt: str, system: str, *values: object
@@ -55,8 +53,7 @@ class Running:
             yield {self.parts.status: gr.skip()}
             return
         visit = self.common.visit(request)
-        form = Form(*values)
-        yield from self._run(visit, lambda: self._turn(visit, prompt, system, form), None)
+        yield from self._asked(visit, prompt, system, Form(*values), None)
         if pending > 0 and visit.shown and visit.shown.rounds:
             turn = visit.shown
             at = min(pending, len(turn.rounds)) - 1
@@ -75,14 +72,20 @@ class Running:
         return {
             **self.common.summary(None),
             **self.common.buttons(visit),
-            self.parts.log: chat.message([]),
+            self.parts.log: chat.message([], self.language),
             self.parts.player: player.message_reset("none", live=False),
             self.parts.recorded: None,
             self.parts.status: "",
         }
 
-    def _run(self, visit: Visit, begin: Callable[[], tuple[Turn, dict]], limit: int | None) -> Iterator[dict]:
-        """begin: makes the run to take, and what the page shows at its start. limit: rounds to take, None: all."""
+    def _asked(self, visit: Visit, prompt: str, system: str, form: Form, limit: int | None) -> Iterator[dict]:
+        yield from self.run(visit, lambda: self._turn(visit, prompt, system, form), limit)
+
+    def run(self, visit: Visit, begin: Callable[[], tuple[Turn, dict]], limit: int | None = None) -> Iterator[dict]:
+        """A visitor's run, at most `limit` rounds of it. begin: gives the turn, and what the page shows at its start.
+
+        A ValueError of `begin` is shown and leaves everything as it was.
+        """
         if visit.busy:
             yield {self.parts.status: self.common.tell("status.busy", True)}
             return
@@ -128,14 +131,14 @@ class Running:
             raise ValueError(self.common.say("status.nothing"))
         asked = form.settings(self.studio.options.max_new_tokens, self.language)
         settings = replace(asked, sampling=was.settings.sampling)
-        turn = visit.again(self.studio.engine_for(settings), settings)
+        turn = visit.again(settings, self.studio.engine_for(settings))
         return turn, self._begun(visit, turn)
 
     def _begun(self, visit: Visit, turn: Turn) -> dict:
         return {
             self.parts.recorded: None,
             self.parts.status: self.common.tell("status.generating"),
-            self.parts.log: chat.message(visit.turns),
+            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
             self.parts.player: player.message_reset(turn.run),
         }
 

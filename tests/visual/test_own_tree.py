@@ -19,7 +19,8 @@ from visual import picker
 from visual.common import Common
 from visual.drawing import Drawing
 from visual.form import Form, explain
-from visual.parts import OWN_STARTS, Parts
+from visual.parts import Parts
+from visual.parts_own import STARTS
 from visual.running import Running
 from visual.session import Turn, Visit, advance
 from visual.studio import Options, Studio
@@ -148,48 +149,48 @@ class TestHandlers:
     def test_the_tab_opens_with_the_tree_over_the_round_that_is_shown(self, common, drawing, live):
         live.round = 1
         told = drawing.tab(opened(common), VISITOR, Form().tree)
-        pool = json.loads(told[common.parts.picker])
+        pool = json.loads(told[common.parts.own.picker])
         assert (pool["run"], pool["round"], pool["rounds"]) == (live.last.run, 1, len(live.last.rounds))
         assert len(pool["place"]) == live.last.rounds[1].drafted
-        assert table(told[common.parts.own_table])["Your tree"][:3] == ["25", "5", "26"]
+        assert table(told[common.parts.own.table])["Your tree"][:3] == ["25", "5", "26"]
         other = drawing.tab(SimpleNamespace(value="Trace"), VISITOR, "")
-        assert list(other) == [common.parts.own_note]
+        assert list(other) == [common.parts.own.note]
 
     def test_the_player_at_another_round_brings_its_pool(self, common, drawing, live):
         told = drawing.moved(SimpleNamespace(_data={"run": live.last.run, "round": 2}), VISITOR, "[0]")
-        assert json.loads(told[common.parts.picker])["round"] == 2
+        assert json.loads(told[common.parts.own.picker])["round"] == 2
         assert live.round == 2
 
     def test_picks_become_text_and_text_becomes_picks(self, common, drawing, live):
         told = drawing.picked(SimpleNamespace(_data={"paths": "[0, 1], [1], [0]"}), VISITOR)
-        assert told[common.parts.own_text] == "[0], [1],\n[0, 1]"
-        assert table(told[common.parts.own_table])["Your tree"][:3] == ["3", "2", "4"]
+        assert told[common.parts.own.text] == "[0], [1],\n[0, 1]"
+        assert table(told[common.parts.own.table])["Your tree"][:3] == ["3", "2", "4"]
         told = typed(drawing, "[0] [0,1] [1] [30]")
-        assert json.loads(told[common.parts.picker])["picked"] == ["0", "1", "30", "0,1"]
-        assert "1 of your tree" in told[common.parts.own_note]
+        assert json.loads(told[common.parts.own.picker])["picked"] == ["0", "1", "30", "0,1"]
+        assert "1 of your tree" in told[common.parts.own.note]
 
     def test_a_text_that_is_no_tree_is_told_in_a_sentence_and_the_picture_stays(self, common, drawing, live):
         told = typed(drawing, "[0], [1, 0]")
-        assert "path [1, 0] has no parent: add [1] to the static tree" in told[common.parts.own_note]
-        assert common.parts.picker not in told
-        assert told[common.parts.own_table] == ""
-        assert "&lt;b&gt;" in typed(drawing, "<b>")[common.parts.own_note]
+        assert "path [1, 0] has no parent: add [1] to the static tree" in told[common.parts.own.note]
+        assert common.parts.own.picker not in told
+        assert told[common.parts.own.table] == ""
+        assert "&lt;b&gt;" in typed(drawing, "<b>")[common.parts.own.note]
         assert (
             "at most 12 are allowed"
-            in typed(drawing, ", ".join(f"{[0] * n}" for n in range(1, 14)))[common.parts.own_note]
+            in typed(drawing, ", ".join(f"{[0] * n}" for n in range(1, 14)))[common.parts.own.note]
         )
-        assert "No nodes yet" in drawing.picked(SimpleNamespace(_data={"paths": ""}), VISITOR)[common.parts.own_note]
+        assert "No nodes yet" in drawing.picked(SimpleNamespace(_data={"paths": ""}), VISITOR)[common.parts.own.note]
 
     def test_what_one_can_start_from(self, common, drawing, live):
-        text = {name: drawing.start(name)(VISITOR, "[0], [1]").get(common.parts.own_text) for name in OWN_STARTS}
+        text = {name: drawing.start(name)(VISITOR, "[0], [1]").get(common.parts.own.text) for name in STARTS}
         assert text["eagle"] == Form().tree
         assert text["nothing"] == ""
         assert text["round"].count("[") == live.last.rounds[0].kept
         fitted = drawing.start("fitted")(VISITOR, "[0], [1]")
-        if common.parts.own_text in fitted:
-            assert fitted[common.parts.own_text].count("[") <= 2
+        if common.parts.own.text in fitted:
+            assert fitted[common.parts.own.text].count("[") <= 2
         else:
-            assert "no tree fits it" in fitted[common.parts.own_note]
+            assert "no tree fits it" in fitted[common.parts.own.note]
 
     def test_files(self, common, drawing, tmp_path):
         saved = drawing.save("[1], [0], [0,0]")
@@ -197,20 +198,20 @@ class TestHandlers:
         assert saved[common.parts.name] == "tree.json"
         file = tmp_path / "tree.json"
         file.write_text(saved[common.parts.text], encoding="utf-8")
-        assert drawing.opened(VISITOR, str(file))[common.parts.own_text] == "[0], [1],\n[0, 0]"
+        assert drawing.opened(VISITOR, str(file))[common.parts.own.text] == "[0], [1],\n[0, 0]"
         file.write_text("[0]" * 30_000, encoding="utf-8")
-        assert "at most 64 are read" in drawing.opened(VISITOR, str(file))[common.parts.own_note]
-        assert "es-fault" in drawing.save("nothing")[common.parts.own_note]
+        assert "at most 64 are read" in drawing.opened(VISITOR, str(file))[common.parts.own.note]
+        assert "es-fault" in drawing.save("nothing")[common.parts.own.note]
         assert drawing.save("nothing")[common.parts.text] == ""
 
     def test_without_a_round_the_tab_says_so(self, common, drawing):
         told = drawing.tab(opened(common), VISITOR, "[0]")
-        assert "No round yet" in told[common.parts.own_note]
-        assert json.loads(told[common.parts.picker])["place"] == []
+        assert "No round yet" in told[common.parts.own.note]
+        assert json.loads(told[common.parts.own.picker])["place"] == []
 
     def test_a_model_grows_the_trees_that_the_recording_does_not_hold(self, common, drawing, live):
         *_, told = drawing.grow(VISITOR, "[0], [0, 0], [0, 0, 0], [0, 0, 0, 0]")
-        rows = table(told[common.parts.own_table])
+        rows = table(told[common.parts.own.table])
         assert rows["Your tree"][:3] == ["4", "4", "5"]
         assert rows["EAGLE&#x27;s static tree"][:3] == ["25", "5", "26"]
         assert not any("≥" in cells[4] for cells in rows.values())
@@ -240,7 +241,7 @@ class TestRunning:
         visit = Visit()
         visit.load(recording("figure-7"), "figure 7")
         with pytest.raises(ValueError, match="write a prompt for it"):
-            visit.again(engine, Settings())
+            visit.again(Settings(), engine)
 
 
 class TestForm:
