@@ -22,6 +22,7 @@ WRONG_TYPES = [
     (("settings",), None, '"settings" of the trace must be an object, not null'),
     (("settings", "policy"), 3, '"policy" of "settings" must be a name, not 3'),
     (("settings", "paths"), [[0], ["x"]], '"paths" of "settings" must be lists of child ranks'),
+    (("settings", "paths"), [[0]], "\"settings\" of the trace: a tree of one's own is policy 'static' with paths"),
     (("settings", "max_new_tokens"), -1, '"max_new_tokens" of "settings" must be a count, not -1'),
     (("settings", "shape", "depth"), 0, '"shape" of the trace: depth is 0; it must be at least 1'),
     (("settings", "sampling", "top_p"), 2, '"sampling" of the trace: top_p is 2; it must be above 0'),

@@ -28,6 +28,7 @@ from visual.strings_zh.lab import LAB
 from visual.strings_zh.lesson import LESSON
 from visual.strings_zh.page import PAGE
 from visual.strings_zh.player import PLAYER
+from visual.strings_zh.tree import TREE
 
 CHINESE: Mapping[str, str] = MappingProxyType(
     {
@@ -35,6 +36,7 @@ CHINESE: Mapping[str, str] = MappingProxyType(
         **PAGE,
         **LAB,
         **LESSON,
+        **TREE,
         "method.page": (Path(__file__).parent.parent / "method.zh.md").read_text(encoding="utf-8"),
     }
 )

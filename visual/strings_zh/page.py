@@ -126,7 +126,6 @@ PAGE = {
     "method_name.eagle2-no-both": "EAGLE-2，两者都不用",
     "method_name.ngram": "提示词查找",
     "method_name.sps": "独立草稿模型",
-    "method_name.static": "自定义的静态树",
     # chips
     "chip.shape": "top_k {k} · depth {d} · {m} 个节点",
     "chip.tau": "τ {tau}（含额外令牌）",
