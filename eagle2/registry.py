@@ -14,6 +14,9 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 OVERHEAD = 1.1
 """Memory over weights: a tenth more for caches and activations."""
 
+BUNDLED_B = 0.139
+"""Billions of parameters of the default pair: a target of 134.5 million and its head of 4.2."""
+
 LLAMA = "Llama community licence"
 GATED = "gated: accept its licence on the hub and log in"
 
