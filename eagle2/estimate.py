@@ -30,6 +30,16 @@ class Estimate:
         return self.free is None or self.needed <= self.free
 
 
+def refuse_too_large(name: str, found: Estimate) -> None:
+    """Raise MemoryError in one sentence for a pair that has no room."""
+    if not found.fits:
+        raise MemoryError(
+            f"{name} needs about {found.needed / memory.GIB:.1f} GiB in {found.dtype}, and {found.device} has "
+            f"{found.free / memory.GIB:.1f} GiB free; choose a smaller one or half precision, or start the program "
+            "with it, so that no other takes its memory"
+        )
+
+
 def estimate(target: str | None, head: str | None, device: str = "auto", dtype: str = "auto") -> Estimate:
     """Of a pair as `loading.load` takes it; see `asks_hub`.
 
@@ -39,7 +49,7 @@ def estimate(target: str | None, head: str | None, device: str = "auto", dtype: 
     kind = loading.choose_dtype(dtype, place)
     dtype, free = str(kind).removeprefix("torch."), memory.room(place)
     if target is None:
-        return Estimate(_taken(registry.BUNDLED_B * 1e9, kind), free, place, dtype)
+        return Estimate(registry.memory_needed(registry.BUNDLED, dtype), free, place, dtype)
     known = registry.pair_of(target, head) if head else None
     if known is not None:
         return Estimate(registry.memory_needed(known, dtype), free, place, dtype)

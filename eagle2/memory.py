@@ -28,10 +28,10 @@ def free_bytes(device: str) -> int | None:
 
 def room(device: str) -> int | None:
     """Bytes that a pair can take when it is loaded for a device: a model too large for one GPU is spread over all."""
-    gpus = torch.cuda.device_count()
-    if gpus and (device == "spread" or device.startswith("cuda")):
-        return sum(free_bytes(f"cuda:{number}") for number in range(gpus))
-    return free_bytes("cpu" if device == "spread" else device)
+    if device == "spread" or device.startswith("cuda"):
+        gpus = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        return sum(map(free_bytes, gpus)) if gpus else free_bytes("cpu")
+    return free_bytes(device)
 
 
 def release() -> None:

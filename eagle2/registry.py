@@ -14,9 +14,6 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 OVERHEAD = 1.1
 """Memory over weights: a tenth more for caches and activations."""
 
-BUNDLED_B = 0.139
-"""Billions of parameters of the default pair: a target of 134.5 million and its head of 4.2."""
-
 LLAMA = "Llama community licence"
 GATED = "gated: accept its licence on the hub and log in"
 
@@ -117,6 +114,9 @@ KNOWN_PAIRS = (
     KnownPair("Qwen/Qwen3-14B", "AngelSlim/Qwen3-14B_eagle3", 14.8, 0.61, "Apache-2.0", 3),
     KnownPair("Qwen/Qwen3-32B", "AngelSlim/Qwen3-32B_eagle3", 32.8, 0.78, "Apache-2.0", 3),
 )
+
+BUNDLED = KnownPair("SmolLM2-135M-Instruct", "smollm2-135m-eagle", 0.1345, 0.0042, "Apache-2.0")
+"""The default pair, which needs no hub; its tree is `TreeShape()`."""
 
 
 def listing(dtype: str, free: int | None) -> str:

@@ -11,6 +11,7 @@ from eagle2.trace import Trace
 from visual.common import Common
 from visual.figuring import Figuring
 from visual.parts import PROMPTS, Parts
+from visual.picking import Picking
 from visual.recutting import Recutting
 from visual.running import Running
 from visual.strings import say
@@ -41,11 +42,14 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str
     """The page of one app. opened: a saved run to show first, with its name."""
     with gr.Blocks(title=say("page.title", language), fill_width=True, analytics_enabled=False) as blocks:
         options = studio.options
-        parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
+        status = say(f"status.{studio.state}", language)
+        parts = Parts(status, options.max_new_tokens, options.methods, language, open_to_all=not options.key)
         common = Common(studio, parts, language)
         wire(blocks, parts, Running(common), Viewing(common, opened))
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
+        wire_models(parts, Picking(common))
+        studio.on_switch.append(common.visits.let_go)
     return blocks
 
 
@@ -99,3 +103,17 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
     moved = [field.input for field in p.what_if]
     gr.on(moved, recutting.cut, p.what_if, drawn, trigger_mode="always_last", **QUICK)
     p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)
+
+
+def wire_models(p: Parts, picking: Picking) -> None:
+    """The events of the tab of models."""
+    k = p.picker
+    shown = [k.used, k.known, k.load, k.cancel, k.clock, k.progress, k.weight, k.key, k.form]
+    fields = [k.target, k.head]
+    p.tabs.select(picking.tab, None, shown, **QUICK)
+    k.key.submit(picking.prove, k.key, shown, **QUICK)
+    k.known.choose(picking.choose, None, [*fields, *shown], **QUICK)
+    gr.on([part.blur for part in fields], picking.weigh, fields, shown, trigger_mode="always_last", **QUICK)
+    gr.on([k.load.click, *(part.submit for part in fields)], picking.load, fields, shown, trigger_mode="once", **QUICK)
+    k.cancel.click(picking.cancel, None, shown, **QUICK)
+    k.clock.tick(picking.tick, None, [*shown, p.status, *p.fields], trigger_mode="once", **QUICK)

@@ -12,6 +12,7 @@ from visual import chat, figures, panels, player
 from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
+from visual.picker import Picker
 from visual.strings import say
 
 RECORDINGS = (
@@ -47,10 +48,11 @@ FIGURES = (
 class Parts:
     """All components of one page; made inside `gr.Blocks`.
 
-    most: new tokens that a run may ask for. methods: those the loaded models can draft with.
+    most: new tokens that a run may ask for. methods: those the loaded models can draft with. open_to_all: whether every
+    visitor may load other models.
     """
 
-    def __init__(self, status: str, most: int, methods: Sequence[str], language: str) -> None:
+    def __init__(self, status: str, most: int, methods: Sequence[str], language: str, open_to_all: bool = True) -> None:
         self.most = most
         self.methods = methods
         self.language = language
@@ -63,7 +65,7 @@ class Parts:
             with gr.Column(scale=1, min_width=330, elem_classes="es-left"):
                 self._chat()
             with gr.Column(scale=2, min_width=330), gr.Tabs(elem_id="tabs") as self.tabs:
-                self._tabs()
+                self._tabs(open_to_all)
         self.clock = gr.Timer(1.0)
         self.pending = gr.State(None)
 
@@ -147,7 +149,7 @@ class Parts:
             self.seed, self.max_new_tokens,
         ]  # fmt: skip
 
-    def _tabs(self) -> None:
+    def _tabs(self, open_to_all: bool) -> None:
         t = self.say
         with gr.Tab(t("page.tab_rounds"), id="rounds"):
             self.player = player.component(language=self.language)
@@ -171,6 +173,8 @@ class Parts:
                 label=t("trace.load"), file_types=[".json", ".gz"], type="filepath", height=140, elem_id="upload"
             )
             self.text, self.name, self.kind, self.query = (gr.Textbox(visible=False) for _ in range(4))
+        with gr.Tab(t("page.tab_models"), id="models"):
+            self.picker = Picker(open_to_all, self.language)
         with gr.Tab(t("page.tab_method"), id="method-tab"):
             gr.Markdown(
                 t("method.page"),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from eagle2.config import AUTO, TreeShape
 from eagle2.costs import Costs
 from eagle2.trace import Pair, Round, Settings, Trace
+from visual.loads import Load
 
 _RUNS = itertools.count(1)
 
@@ -58,6 +59,12 @@ class Turn:
         made.effective, made.costs = trace.effective, trace.costs
         return made
 
+    def close(self) -> None:
+        """Let go of the live generator, if there is one; the run can still be gone on with."""
+        source, self.source = self.source, None
+        if source is not None:
+            source.close()
+
     def trace(self) -> Trace:
         """The run so far as a record."""
         messages = tuple((turn["role"], turn["content"]) for turn in self.messages)
@@ -72,7 +79,8 @@ class Visit:
     """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt.
 
     waited: whether it was told that the models are loading. quiet: its status line says something that stays. figured:
-    what the open figures were drawn from.
+    what the open figures were drawn from. owner: whether it proved to be the page's. awaited: the load it began, until
+    it was told of its end.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -83,6 +91,8 @@ class Visit:
     waited: bool = False
     quiet: bool = False
     figured: tuple = ()
+    owner: bool = False
+    awaited: Load | None = None
 
     @property
     def last(self) -> Turn | None:
@@ -131,9 +141,7 @@ class Visit:
     def close(self) -> None:
         """Let go of the live run's generator, if there is one; the run can still be gone on with."""
         for turn in self.turns:
-            if turn.source is not None:
-                turn.source.close()
-                turn.source = None
+            turn.close()
 
     def clear(self) -> None:
         self.close()
@@ -187,6 +195,13 @@ class Visits:
             visit.halt = True
             if not visit.busy:
                 visit.close()
+
+    def let_go(self) -> None:
+        """Close what runs have going on in their engine, but for those that a round is being made of just now."""
+        with self._lock:
+            idle = [visit for visit in self._visits.values() if not visit.busy]
+        for visit in idle:
+            visit.close()
 
     def __len__(self) -> int:
         return len(self._visits)

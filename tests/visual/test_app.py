@@ -99,7 +99,7 @@ def test_the_port_of_the_environment_is_honoured(tmp_path):
 
 
 # Strings. A key is used where it stands in the code as a whole, or matches an f-string or a JS template there.
-FILES = ("strings.py", "strings_page.py", "strings_lab.py")
+FILES = ("strings.py", "strings_page.py", "strings_lab.py", "strings_pair.py")
 PREFIXES = {key.split(".")[0] for key in ENGLISH}
 KEY = re.compile(r"[a-z_]+(\.[\w-]+)+")
 FILE_NAME = re.compile(r".*\.(js|css|md|json|html|gz|py)")
