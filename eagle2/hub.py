@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import (
     DisabledRepoError,
     GatedRepoError,
@@ -38,6 +38,14 @@ def fetch_head(name: str, watch: Watch = unwatched) -> tuple[Path, str | None]:
     except Exception as error:  # the errors of the hub's client, and those of whatever it fetches with
         raise ValueError(unreachable(name, error)) from error
     return snapshot, snapshot.name
+
+
+def fetched_revision(name: str) -> str | None:
+    """The commit that a repository's files were fetched at; None for a folder."""
+    if Path(name).expanduser().is_dir():
+        return None
+    config = try_to_load_from_cache(name, "config.json")
+    return Path(config).parent.name if isinstance(config, str) else None
 
 
 def unreachable(name: str, error: Exception) -> str:

@@ -16,7 +16,7 @@ from eagle2.checkpoint import load_head
 from eagle2.costs import Costs
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
-from eagle2.hub import fetch_head, unreachable
+from eagle2.hub import fetch_head, fetched_revision, unreachable
 from eagle2.independent import IndependentDrafter
 from eagle2.memory import ROOM, free_bytes, refuse_too_large, weights_bytes
 from eagle2.products import choose_products
@@ -77,7 +77,7 @@ def load(
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(embedded.HEAD) else head,
-        target_revision=revision or getattr(model.config, "_commit_hash", None),
+        target_revision=revision or fetched_revision(source),
         head_revision=head_revision,
         device=SPREAD if hasattr(model, "hf_device_map") else place,
         dtype=str(weights).removeprefix("torch."),

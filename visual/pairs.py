@@ -126,9 +126,11 @@ def known_table(dtype: str, device: str, free: int | None, choosable: bool, lang
     columns = [html(f"pair.column_{name}", language) for name in ("pair", "tree", "memory", "notes")]
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     pairs = [(-1, BUNDLED, TreeShape()), *((place, pair, pair.shape) for place, pair in enumerate(KNOWN_PAIRS))]
+    pairs.sort(key=lambda row: fits(row[1], dtype, free) is False)
     rows = [_row(pair, shape, dtype, free, language, place if choosable else None) for place, pair, shape in pairs]
     table = f"<thead><tr>{head}<td></td></tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<h3>{html("pair.known", language)}</h3><p>{about}</p><table class="es-table es-known">{table}</table>'
+    table = f'<div class="es-scroll" tabindex="0"><table class="es-table es-known">{table}</table></div>'
+    return f"<h3>{html('pair.known', language)}</h3><p>{about}</p>{table}"
 
 
 def _row(pair: KnownPair, shape: TreeShape, dtype: str, free: int | None, language: str, place: int | None) -> str:

@@ -10,7 +10,9 @@ from visual.strings import say
 CHOOSE = """
 element.addEventListener('click', event => {
   const button = event.target.closest('button[data-pair]');
-  if (button) trigger('choose', { pair: Number(button.dataset.pair) });
+  if (!button) return;
+  trigger('choose', { pair: Number(button.dataset.pair) });
+  document.querySelector('#pair-form').scrollIntoView({ block: 'nearest' });
 });
 """
 
@@ -37,7 +39,7 @@ class Picker:
             with gr.Row():
                 self.target, self.head = (
                     gr.Textbox(
-                        label=t(f"pair.{name}"),
+                        label=t(f"pair.field_{name}"),
                         info=t(f"pair.{name}_info"),
                         max_length=400,
                         min_width=260,

@@ -41,6 +41,8 @@ PAIR_ENGLISH = {
     "pair.choose": "Load another pair",
     "pair.choose_about": "Folders on this machine or names on the Hugging Face hub. The pair in use serves until the "
     "new one is there, and stays where that fails.",
+    "pair.field_target": "Target",
+    "pair.field_head": "Head",
     "pair.target_info": "empty: the bundled SmolLM2-135M-Instruct",
     "pair.head_info": "empty: no head, or the bundled target's",
     "pair.load": "Load this pair",
@@ -77,9 +79,9 @@ PAIR_ENGLISH = {
     # known pairs
     "pair.known": "Known pairs",
     "pair.known_about": "Public targets and heads made for them, with the paper's tree for their size. Memory is for "
-    "weights and a tenth more, in {dtype}; {free}",
-    "pair.known_free": "{device} has {free} free.",
-    "pair.known_free_unknown": "what {device} has free is not known.",
+    "weights and a tenth more, in {dtype}. {free}",
+    "pair.known_free": "{device} has {free} free; what fits comes first.",
+    "pair.known_free_unknown": "What {device} has free is not known.",
     "pair.column_pair": "Target and head",
     "pair.column_tree": "Tree",
     "pair.column_memory": "Memory",
