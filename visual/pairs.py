@@ -42,9 +42,10 @@ def _short(name: str) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that suits them: "812 MiB", "15.4 GiB"."""
-    gib = count / 2**30
-    return f"{gib:.1f} GiB" if gib >= 1 else f"{max(1, round(count / 2**20))} MiB"
+    """Bytes in the unit that suits them: "39 KiB", "582 MiB", "15.4 GiB"."""
+    if count >= 2**30:
+        return f"{count / 2**30:.1f} GiB"
+    return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 2**10:.0f} KiB"
 
 
 def used_card(used: Used | None, status: str, language: str = "en") -> str:

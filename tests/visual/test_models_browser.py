@@ -80,11 +80,8 @@ def test_another_pair_takes_over_and_what_was_typed_and_drawn_stays(visitor, oth
     assert other[0] in used(page)
     assert page.page.input_value("#prompt textarea") == "typed before"
     assert (page.answers(), page.state()["count"]) == (answer, rounds)
-    assert [page.page.input_value(f"#{name} input[type=number]") for name in ("top-k", "depth", "max-nodes")] == [
-        "10",
-        "6",
-        "59",
-    ]
+    sizes = [page.page.input_value(f"#{name} input[type=number]") for name in ("top-k", "depth", "max-nodes")]
+    assert sizes == ["10", "6", "59"]
     page.tab("Rounds")
     page.page.press("#prompt textarea", "Enter")
     page.done()
@@ -96,9 +93,8 @@ def test_another_pair_takes_over_and_what_was_typed_and_drawn_stays(visitor, oth
 
 def test_a_head_that_is_no_pair_is_refused_in_a_sentence_and_the_old_pair_answers(visitor, other):
     config = Path(other[1]) / "config.json"
-    config.write_text(
-        json.dumps(json.loads(config.read_text(encoding="utf-8")) | {"hidden_size": 48}), encoding="utf-8"
-    )
+    wider = json.loads(config.read_text(encoding="utf-8")) | {"hidden_size": 48}
+    config.write_text(json.dumps(wider), encoding="utf-8")
     page = visitor()
     page.tab("Models")
     page.page.wait_for_selector("#pair-used dl")
