@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         raise SystemExit(f"error: {error}") from error
     if studio.options.key:
-        print(say("pair.console", key=studio.options.key), flush=True)
+        print(say("pair.console", owner_key=studio.options.key), flush=True)
     studio.start()
     blocks.launch(
         server_port=options.port,

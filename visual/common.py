@@ -51,9 +51,9 @@ class Common:
             raise ValueError(self.say("pair.other", **names))
 
     def recommended(self) -> dict:
-        """The form as it suits the pair in use, where that is not the one the page was started with."""
+        """The form as it suits the pair in use, where that was chosen on the page."""
         used = self.studio.used
-        if used is None or not used.switched:
+        if used is None or not used.chosen:
             return {}
         method = "eagle2" if used.engine.drafter is not None else "plain"
         values = (method, used.shape.top_k, used.shape.depth, used.shape.max_nodes)

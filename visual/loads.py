@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Load:
-    """One attempt at loading a pair.
+    """One attempt at loading a pair. chosen: on the page, not by how the page was started.
 
     state: "running", then "done", "failed" (`fault` says why) or "cancelled". step, done, of: how far it is, see
     `eagle2.progress`; "begin" comes before all steps. estimate: what it takes, once that is known.
@@ -25,6 +25,7 @@ class Load:
     target: str | None
     head: str | None
     draft_model: str | None = None
+    chosen: bool = False
     state: str = "running"
     step: str = "begin"
     done: int = 0
@@ -53,7 +54,7 @@ class Load:
 class Used:
     """The pair in use. target, head: as they were asked for. found: what its head turned out to be, as rows (what, how
     it is). guessed: whether the hidden states that its head takes are a guess. shape: the tree that is recommended.
-    switched: whether another pair was in use before.
+    chosen: on the page, not by how the page was started.
     """
 
     engine: object
@@ -62,10 +63,10 @@ class Used:
     found: tuple[tuple[str, str], ...]
     guessed: bool
     shape: TreeShape
-    switched: bool
+    chosen: bool
 
 
-def describe(engine: object, load: Load, switched: bool) -> Used:
+def describe(engine: object, load: Load) -> Used:
     """What the page tells of an engine. The recommended tree is the registry's, else that for models of its size."""
     from eagle2.eagle3 import Eagle3Head
     from eagle2.found import found
@@ -82,4 +83,4 @@ def describe(engine: object, load: Load, switched: bool) -> Used:
     else:
         billions = sum(parameter.numel() for parameter in engine.target.model.parameters()) / 1e9
         shape = recommended_shape(billions, 3 if third else 2)
-    return Used(engine, load.target, load.head, rows, guessed, shape, switched)
+    return Used(engine, load.target, load.head, rows, guessed, shape, load.chosen)

@@ -57,7 +57,7 @@ PAIR_ENGLISH = {
     # who may
     "pair.public": "This page is public, and all its visitors share one pair: only its owner can load another. The "
     "owner's key is on the console of the server.",
-    "pair.console": "This page is public. Its owner's key, which lets you switch models on its tab Models: {key}",
+    "pair.console": "This page is public. Its owner's key, which lets you switch models on its tab Models: {owner_key}",
     "pair.key": "Owner's key",
     "pair.key_wrong": "That is not the owner's key.",
     "pair.not_owner": "Only the owner of this page can load other models.",

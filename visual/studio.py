@@ -125,7 +125,7 @@ class Studio:
         with self._lock:
             if self.load is not None and self.load.state == "running":
                 return False
-            self._begin(Load(target, head, draft_model), measured=True)
+            self._begin(Load(target, head, draft_model, chosen=True))
             return True
 
     def estimate(self, target: str | None, head: str | None) -> Estimate:
@@ -142,23 +142,23 @@ class Studio:
         place = loading.choose_device(device)
         return place, str(loading.choose_dtype(dtype, place)).removeprefix("torch."), memory.room(place)
 
-    def _begin(self, load: Load, measured: bool = False) -> None:
+    def _begin(self, load: Load) -> None:
         self.load = load
-        threading.Thread(target=self._run, args=(load, measured), daemon=True, name="load models").start()
+        threading.Thread(target=self._run, args=(load,), daemon=True, name="load models").start()
 
-    def _run(self, load: Load, measured: bool) -> None:
-        """One load, to its end. measured: what would not fit is refused before anything large is fetched."""
+    def _run(self, load: Load) -> None:
+        """One load, to its end. What is chosen on the page and will not fit is refused before anything is fetched."""
         state, fault = "done", ""
         try:
-            if measured:
+            if load.chosen:
                 self._refuse_too_large(load)
             self._use(load)
         except Cancelled:
             state, fault = "cancelled", CANCELLED
         except Exception as error:  # a foreign folder can make the libraries raise nearly anything
             state = "cancelled" if load.unwanted else "failed"
-            fault = CANCELLED if load.unwanted else str(error) or type(error).__name__
-        if measured:
+            fault = CANCELLED if load.unwanted else str(error).rstrip(".") or type(error).__name__
+        if load.chosen:
             release()
         load.end(state, fault)
 
@@ -171,10 +171,10 @@ class Studio:
     def _use(self, load: Load) -> None:
         """Load the pair and put it in the old one's place."""
         engine = self._loaded(load)
-        used = describe(engine, load, switched=self.used is not None)
+        used = describe(engine, load)
         load.watch("ready", 1, 1)  # the last moment to give it up
         self.used, self._costs = used, None
-        for let_go in self.on_switch if used.switched else ():
+        for let_go in self.on_switch:
             let_go()
 
     def _place(self) -> tuple[str, str]:

@@ -237,7 +237,8 @@ class TestFailing:
         page.studio.load.ended.wait(20)
         assert page.studio.state == "waiting"
         assert "No models are loaded" in page.picking.tick(OWNER)[page.picker.progress]
-        page.switch(*other)
+        told = page.switch(*other)
+        assert told[page.parts.fields[3]] == 59
         assert page.studio.engine().pair.target == other[0]
 
     def test_nothing_a_failed_load_made_stays(self, pair, bad_head, monkeypatch):
