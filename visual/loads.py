@@ -53,15 +53,15 @@ class Load:
 @dataclass(frozen=True)
 class Used:
     """The pair in use. target, head: as they were asked for. found: what its head turned out to be, as rows (what, how
-    it is). guessed: whether the hidden states that its head takes are a guess. shape: the tree that is recommended.
-    chosen: on the page, not by how the page was started.
+    it is). guessed: the hidden states of the target that its head takes, where they are a guess. shape: the tree that
+    is recommended. chosen: on the page, not by how the page was started.
     """
 
     engine: object
     target: str | None
     head: str | None
     found: tuple[tuple[str, str], ...]
-    guessed: bool
+    guessed: tuple[int, ...]
     shape: TreeShape
     chosen: bool
 
@@ -75,7 +75,7 @@ def describe(engine: object, load: Load) -> Used:
     head = getattr(engine.drafter, "head", None)  # an independent draft model, or nobody, may draft instead
     rows = tuple(found(head, engine.target.vocab_size)) if head is not None else ()
     third = isinstance(head, Eagle3Head)
-    guessed = third and head.config.states_source == GUESSED
+    guessed = tuple(head.states) if third and head.config.states_source == GUESSED else ()
     if load.target is None:
         shape = TreeShape()
     elif known := pair_of(load.target, load.head or ""):

@@ -108,7 +108,7 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
 def wire_models(p: Parts, picking: Picking) -> None:
     """The events of the tab of models."""
     k = p.picker
-    shown = [k.used, k.known, k.load, k.cancel, k.clock, k.progress, k.weight, k.key, k.form]
+    shown = [k.used, k.known, k.load, k.cancel, k.clock, k.progress, k.weight, k.key, k.proof, k.form]
     fields = [k.target, k.head]
     p.tabs.select(picking.tab, None, shown, **QUICK)
     k.key.submit(picking.prove, k.key, shown, **QUICK)

@@ -62,7 +62,8 @@ def used_card(used: Used | None, status: str, language: str = "en") -> str:
     facts["place"] = html("pair.place_value", language, device=pair.device, dtype=pair.dtype)
     facts["shape"] = html("pair.shape_value", language, **_sizes(used.shape))
     rows = [(html(f"pair.{name}", language), fact) for name, fact in facts.items()]
-    warning = f'<p class="es-warning">{html("pair.guessed", language)}</p>' if used.guessed else ""
+    states = ", ".join(map(str, used.guessed))
+    warning = f'<p class="es-warning">{html("pair.guessed", language, states=states)}</p>' if states else ""
     head = f"<h3>{html('pair.used', language)}</h3>"
     return f'<section class="es-card">{head}{_list(rows)}{warning}{_found(used, language)}</section>'
 
@@ -71,8 +72,7 @@ def _found(used: Used, language: str) -> str:
     if not used.found:
         return ""
     rows = [(html(f"found.{KEY.sub('_', what).lower()}", language), for_html(how)) for what, how in used.found]
-    opened = " open" if used.guessed else ""
-    return f"<details{opened}><summary>{html('pair.found', language)}</summary>{_list(rows)}</details>"
+    return f"<details><summary>{html('pair.found', language)}</summary>{_list(rows)}</details>"
 
 
 def _list(rows: Iterable[tuple[str, str]]) -> str:

@@ -25,14 +25,9 @@ class Picker:
             return say(key, language)
 
         self.used = gr.HTML(elem_id="pair-used", padding=False)
-        self.key = gr.Textbox(
-            label=t("pair.key"),
-            info=t("pair.public"),
-            type="password",
-            max_length=200,
-            elem_id="owner-key",
-            visible=not open_to_all,
-        )
+        with gr.Column(visible=not open_to_all, elem_id="pair-proof") as self.proof:
+            gr.HTML(f"<p>{html('pair.public', language)}</p>", padding=False)
+            self.key = gr.Textbox(label=t("pair.key"), type="password", max_length=200, elem_id="owner-key")
         with gr.Column(visible=open_to_all, elem_id="pair-form") as self.form:
             about = f"<h3>{html('pair.choose', language)}</h3><p>{html('pair.choose_about', language)}</p>"
             gr.HTML(about, padding=False)

@@ -41,7 +41,8 @@ class Picking:
         if not self.may(visit):
             return {self.picker.progress: self._note("pair.key_wrong", True)}
         return {
-            self.picker.key: gr.update(value="", visible=False),
+            self.picker.key: "",
+            self.picker.proof: gr.update(visible=False),
             self.picker.form: gr.update(visible=True),
             self.picker.progress: "",
             **self._known(visit),

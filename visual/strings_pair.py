@@ -22,9 +22,9 @@ PAIR_ENGLISH = {
     "pair.shape": "recommended tree",
     "pair.shape_value": "top_k {k} · depth {d} · {m} nodes",
     "pair.no_head": "none: plain decoding and prompt lookup only",
-    "pair.guessed": "Which hidden states of the target this head takes is a guess, since its config names none. If the "
-    "guess is wrong, hardly any draft is accepted; the text is right all the same. To settle it, name them in the "
-    "head's config.json as eagle_aux_hidden_state_layer_ids.",
+    "pair.guessed": "That this head takes the hidden states {states} of the target is a guess, since its config names "
+    "none. If the guess is wrong, hardly any draft is accepted; the text is right all the same. To settle it, name them "
+    "in the head's config.json as eagle_aux_hidden_state_layer_ids.",
     "pair.found": "What was found in the head",
     "found.kind": "kind",
     "found.features": "features",

@@ -149,7 +149,7 @@ def test_on_a_public_page_the_owner_s_key_opens_the_form(pair, browser, tmp_path
         page = App(context.new_page(), started).visit()
         page.tab("Models")
         page.page.wait_for_selector("#pair-known table")
-        assert "This page is public" in page.page.inner_text("#owner-key")
+        assert "This page is public" in page.page.inner_text("#pair-proof")
         assert not page.page.is_visible("#pair-form")
         assert page.page.locator("#pair-known button").count() == 0
         for key in ("a guess", KEY):

@@ -280,6 +280,7 @@ class TestWhoMay:
         page = opened(pair, key=KEY)
         told = page.picking.prove(f" {KEY} ", OWNER)
         assert told[page.picker.form]["visible"]
+        assert not told[page.picker.proof]["visible"]
         assert "<button" in told[page.picker.known]
         assert "is in use" in page.switch(*other)[page.picker.progress]
         assert "Only the owner" in page.picking.load(*pair, VISITOR)[page.picker.progress]
@@ -373,9 +374,8 @@ class TestWords:
 def test_a_head_whose_layers_were_guessed_is_marked_and_its_table_shown(tmp_path):
     page = opened(tiny_pair.write_eagle3(tmp_path))
     told = pairs.used_card(page.studio.used, "")
-    assert page.studio.used.guessed
-    assert "is a guess, since its config names none" in told
-    assert "<details open>" in told
+    assert page.studio.used.guessed == (2, 4, 5)
+    assert "takes the hidden states 2, 4, 5 of the target is a guess, since its config names none" in told
     assert "hidden states 2, 4, 5 of the target (guessed" in told
 
 
