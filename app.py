@@ -15,12 +15,12 @@ if importlib.util.find_spec("spaces"):
 import gradio as gr
 
 from eagle2 import trace_file
-from visual import page
+from visual import page, theme
 from visual.strings import say
 from visual.studio import Options, Studio
-from visual.web_bundle import page_style
+from visual.web_bundle import page_head
 
-FONT = ("-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "Noto Sans", "sans-serif")
+FONT = tuple(name.strip(' "') for name in theme.SANS.split(","))
 THEME = gr.themes.Default(primary_hue=gr.themes.colors.blue, font=FONT, font_mono=("ui-monospace", "monospace"))
 """Fonts of the system only: a page without a network must look the same."""
 
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
         server_name="0.0.0.0" if options.public or ON_A_SPACE else None,
         max_file_size=f"{options.upload_mb}mb",
         run_history=False,
-        head=f"<style>{page_style()}</style>",  # not `css`, whose selectors Gradio would rewrite
+        head=page_head(),  # not `css`, whose selectors Gradio would rewrite
         theme=THEME,
         footer_links=[],
     )

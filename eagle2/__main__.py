@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from eagle2 import metrics, trace_file
 from eagle2.bench.plan import add_options as add_bench_options
-from eagle2.config import CHAINS, METHODS, Sampling, TreeShape, check_integer
-from eagle2.trace import Pair, Round, Settings
+from eagle2.config import METHODS, Sampling, TreeShape, check_integer
+from eagle2.methods import DRAFT_MODEL, DRAFTERS, POLICIES, combine, drafter_of
+from eagle2.notes import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
+from eagle2.trace import Round, Settings
 from eagle2.training.settings import add_data_options, add_measure_options, add_train_options
+
+DRAFT_MODEL_HELP = "folder or hub id of a smaller causal LM with the same tokenizer, for method sps or as a drafter"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,7 +50,7 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=generate)
     parser.add_argument("prompt", help="the user's turn")
     parser.add_argument("--system", help="a system turn before it")
-    parser.add_argument("--method", choices=METHODS, default=settings.policy, help=f"how drafts are made {shown}")
+    add_method_options(parser)
     tree = parser.add_argument_group("tree (unused by plain and eagle; chain, ngram, sps take --depth and --max-nodes)")
     # No defaults here: what was not given cannot be told from a default, and options without effect are announced.
     tree.add_argument(
@@ -60,7 +64,7 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     law.add_argument("--temperature", type=float, help=f"0 is greedy (default: {sampling.temperature:g})")
     law.add_argument("--sample-top-p", type=float, help=f"1 is off (default: {sampling.top_p:g})")
     law.add_argument("--sample-top-k", type=int, help=f"0 is off (default: {sampling.top_k})")
-    law.add_argument("--seed", type=int, help=f"same seed, same text, whatever the method (default: {sampling.seed})")
+    law.add_argument("--seed", type=int, help=f"same seed, same text, by any method but sps (default: {sampling.seed})")
     parser.add_argument("--max-new-tokens", type=int, default=settings.max_new_tokens, help=f"length cap {shown}")
     parser.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; may be repeated")
     parser.add_argument("--trace", metavar="FILE", help="write the whole run to this JSON file")
@@ -68,16 +72,41 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
         "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
     )
     parser.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
-    parser.add_argument(
-        "--draft-model", help="folder or hub id of a smaller causal LM with the same tokenizer, for method sps"
-    )
+    parser.add_argument("--draft-model", help=DRAFT_MODEL_HELP)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+
+
+def add_method_options(parser: argparse.ArgumentParser) -> None:
+    how = parser.add_argument_group(
+        "how drafts are made: by a method, or by a drafter and a tree policy of one's choice"
+    )
+    how.add_argument("--method", choices=METHODS, help=f"both at once, by name (default: {Settings().policy})")
+    how.add_argument(
+        "--policy", choices=POLICIES, help="which guesses a tree is made of and which of them are verified"
+    )
+    how.add_argument(
+        "--drafter", choices=DRAFTERS, help="who guesses: the EAGLE head, an independent model, or lookup in the text"
+    )
+
+
+def chosen_method(options: argparse.Namespace) -> tuple[str, str | None]:
+    """The method, and the drafter where that is not its own. Raises ValueError for what cannot be combined."""
+    if options.method and (options.policy or options.drafter):
+        raise ValueError("--method names a drafter and a policy at once; give it alone, or --policy and --drafter")
+    method, drafter = combine(options.method or options.policy or Settings().policy, options.drafter)
+    if drafter_of(method, drafter) == DRAFT_MODEL and not options.draft_model:
+        who = f"drafter {drafter}" if drafter else f"method {method}"
+        raise ValueError(f"{who} needs an independent draft model; give one with --draft-model")
+    return method, drafter
 
 
 def add_record(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("record", help="make the page's recorded runs again, with the default pair")
     parser.set_defaults(run=record)
+    add_method_options(parser)
+    parser.add_argument("--draft-model", help=DRAFT_MODEL_HELP)
+    parser.add_argument("--out", metavar="FOLDER", help="where to write them (default: where the page looks)")
     parser.add_argument("--device", default="auto", help="where the models run %(default)s")
     parser.add_argument("--dtype", default="auto", help="of the weights %(default)s")
 
@@ -154,12 +183,16 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def record(options: argparse.Namespace) -> None:
-    """Write assets/traces anew."""
+    """Write assets/traces anew, or the same prompts' runs by another method elsewhere."""
+    method, drafter = chosen_method(options)
+    if (method, drafter) != (Settings().policy, None) and not options.out:
+        raise ValueError(f"the page's recordings are made by {Settings().policy}; give --out, a folder for others")
+
     import eagle2
     from eagle2 import recordings
 
-    engine = eagle2.load(device=options.device, dtype=options.dtype)
-    for path in recordings.record(engine):
+    engine = eagle2.load(device=options.device, dtype=options.dtype, draft_model=options.draft_model)
+    for path in recordings.record(engine, Path(options.out or recordings.FOLDER), method, drafter):
         trace = trace_file.load(path)
         print(f"{path.name}: {summary(trace.rounds)}", flush=True)
 
@@ -170,12 +203,11 @@ def generate(options: argparse.Namespace) -> None:
     law = _given(
         options, {"temperature": "temperature", "sample_top_p": "top_p", "sample_top_k": "top_k", "seed": "seed"}
     )
-    settings = Settings(options.method, TreeShape(**tree), Sampling(**law), options.max_new_tokens)
+    method, drafter = chosen_method(options)
+    settings = Settings(method, TreeShape(**tree), Sampling(**law), options.max_new_tokens, drafter=drafter)
     check_integer("max_new_tokens", settings.max_new_tokens, 1)
     if options.trace and not Path(options.trace).absolute().parent.is_dir():
         raise ValueError(f"the trace cannot be written: {Path(options.trace).parent} is no folder")
-    if options.method == "sps" and not options.draft_model:
-        raise ValueError("method sps needs an independent draft model; give one with --draft-model")
     if options.trace and Path(options.trace).is_dir():
         raise ValueError(f"the trace cannot be written: {options.trace} is a folder; give a file's name")
 
@@ -189,11 +221,11 @@ def generate(options: argparse.Namespace) -> None:
         raise ValueError(f"{engine.pair.target} has no tokenizer; from Python, give token ids to engine.rounds")
     if options.head:
         announce(options.head, engine.drafter.head, engine.target.vocab_size)
-    note_vocabulary(engine.pair, options.method)
-    note_unused(options.method, tree, settings.sampling, law)
-    if options.draft_model and engine.drafter_of(options.method) is not engine.draft_model:
-        _note(["--draft-model"], f"with {options.method}")
-    note_clamped(engine.policy(settings.policy, settings.shape), settings.shape, tree)
+    note_vocabulary(engine.pair, settings)
+    note_unused(settings, tree, law)
+    if options.draft_model and engine.drafter_of(method, drafter) is not engine.draft_model:
+        note_idle(["--draft-model"], f"with {method}")
+    note_clamped(engine.policy(method, settings.shape, drafter), settings.shape, tree)
     messages = [{"role": "user", "content": options.prompt}]
     if options.system is not None:
         messages.insert(0, {"role": "system", "content": options.system})
@@ -209,6 +241,7 @@ def generate(options: argparse.Namespace) -> None:
         policy=settings.policy,
         stop=stop,
         record=bool(options.trace),
+        drafter=settings.drafter,
     ):
         rounds.append(r)
         print(shown.add(stream.add(r.committed)), end="", flush=True)
@@ -218,7 +251,7 @@ def generate(options: argparse.Namespace) -> None:
     if options.trace:
         trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
-    if engine.pair.head_drafts(options.method) and metrics.near_floor(rounds):
+    if engine.pair.head_drafts(settings) and metrics.near_floor(rounds):
         told = "the head's guesses are hardly ever right: it may belong to another target, or be untrained"
         print(f"hint: {told}; the text is the target's all the same", file=sys.stderr)
 
@@ -227,49 +260,6 @@ def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, int 
     """Of the options `names` maps to settings, those that were given, by the settings' names."""
     values = {setting: getattr(options, option) for option, setting in names.items()}
     return {setting: value for setting, value in values.items() if value is not None}
-
-
-def note_unused(method: str, tree: Iterable[str], sampling: Sampling, law: Iterable[str]) -> None:
-    """Say on stderr which of the options given have no effect with this method, or with greedy decoding."""
-    taken = {"plain": (), "eagle": (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
-    taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
-    _note([f"--{name.replace('_', '-')}" for name in tree if name not in taken.get(method, tree)], f"with {method}")
-    spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
-    telling = [name for name in law if getattr(sampling, name) != getattr(Sampling(), name)]
-    _note([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
-
-
-def note_known_head(target: str | None, head: str | None) -> None:
-    """Say on stderr which public heads are known for a target that came without one."""
-    from eagle2 import registry
-
-    known = registry.heads_for(target) if target and not head else ()
-    if known:
-        heads = " or ".join(pair.head for pair in known)
-        print(f"note: {target} came without a head; known for it: {heads}", file=sys.stderr)
-
-
-def note_vocabulary(pair: Pair, method: str) -> None:
-    """Say on stderr that confidences are shares of a part of the vocabulary, where they are."""
-    if pair.draft_vocabulary is not None and pair.head_drafts(method):
-        told = f"a draft vocabulary of {pair.draft_vocabulary:,} of {pair.vocabulary:,} tokens"
-        print(f"note: confidences are shares of {told}, so values run high", file=sys.stderr)
-
-
-def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -> None:
-    """Say on stderr which of the tree options given were too large, and what they became."""
-    for name in tree:
-        wanted = getattr(asked, name)
-        if policy is not None and name != "depth" and policy.name not in ("eagle", *CHAINS):
-            effective = getattr(policy.shape, name)
-            if effective < wanted:
-                told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"
-                print(f"note: {told}, all that can be drafted or kept here", file=sys.stderr)
-
-
-def _note(idle: Sequence[str], where: str) -> None:
-    if idle:
-        print(f"note: {', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {where}", file=sys.stderr)
 
 
 def summary(rounds: Sequence[Round]) -> str:

@@ -1,8 +1,9 @@
 """What the target chose after a round's root, and how far any tree over that round's pool would have followed it.
 
-What is emitted is always the target's own draw, keyed by its position, so the choices do not depend on the tree: those
-after a root are the draws of its round's walk, then the draws of the rounds behind it. That makes "what would another
-tree have accepted?" a question about a recorded run, without a model. Pure Python; no torch.
+What a walk emits is always the target's own draw, keyed by its position, so the choices do not depend on the tree:
+those after a root are the draws of its round's walk, then the draws of the rounds behind it. That makes "what would
+another tree have accepted?" a question about a recorded run, without a model. Rounds of rejection sampling know no such
+choices: what they emit depends on what was drafted. Pure Python; no torch.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eagle2.config import WALK
 from eagle2.trace import ROOT, Round
 
 
 def drawn(round: Round) -> tuple[int, ...]:
     """The tokens its walk drew, before stops and caps: the accepted path's, then the bonus. () where none was drawn.
 
-    Raises ValueError where nodes were not recorded and a stop or the cap dropped some of the draws.
+    () also for a round of rejection sampling. Raises ValueError where nodes were not recorded and a stop or the cap
+    dropped some of the draws.
     """
-    if round.bonus is None:
+    if round.bonus is None or round.rule != WALK:
         return ()
     if round.token or not round.accepted:
         return (*(round.token[node] for node in round.accepted), round.bonus)
@@ -33,6 +36,7 @@ def follows(later: Round, earlier: Round) -> bool:
     return (
         earlier.finish is None
         and earlier.bonus is not None
+        and later.rule == earlier.rule == WALK
         and later.index == earlier.index + 1
         and later.root == earlier.bonus
         and later.prefix_length == earlier.prefix_length + len(earlier.accepted) + 1

@@ -125,14 +125,23 @@ METHODS = (
 given, as far as it pays on this machine; `ngram` and `sps` bring their own drafter: prompt lookup, and an independent
 draft model."""
 
+WALK, REJECTION = "walk", "rejection"
+RULES = (WALK, REJECTION)
+"""How the target's verdict on a draft comes about: one walk by its own keyed draws, whose output equals plain
+decoding's token by token; or, of a chain that was sampled from its draft model, rejection sampling with min(1, p/q),
+whose output equals it in law."""
+
+
+def rule_of(policy: str, sampling: Sampling) -> str:
+    """The rule a method goes by unless told otherwise: above temperature 0 "sps" samples its drafts."""
+    return REJECTION if policy == "sps" and not sampling.greedy else WALK
+
+
 AUTO = "eagle2-auto"
 """The method that needs to know what rounds cost on this machine."""
 
 CHAINS = ("chain", "ngram", "sps")
 """Methods that guess one token per level."""
-
-HEADLESS = ("plain", "ngram", "sps")
-"""Methods whose guesses, if any, no EAGLE head makes."""
 
 STATIC = "static"
 """The name of a static tree of one's own, given as paths of child ranks."""

@@ -106,6 +106,8 @@ def width(
 
 def rows_fed(depths: Sequence[int], expanded: Sequence[bool]) -> list[int]:
     """Rows fed to the drafter for each level of a pool: the root, then the expanded nodes of all but the last."""
+    if not depths:
+        return []
     fed = [1] + [0] * (depths[-1] - 1)
     for depth, fed_on in zip(depths, expanded, strict=True):
         if fed_on and depth < depths[-1]:

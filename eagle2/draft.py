@@ -32,7 +32,7 @@ class Draft(Protocol):
 
 
 class Drafter(Protocol):
-    """Starts drafts; `vocabulary` is how many tokens it can propose."""
+    """Starts drafts; `vocabulary` is how many tokens it can propose after one."""
 
     vocabulary: int
 

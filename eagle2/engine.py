@@ -6,6 +6,7 @@ worked out, never between rounds; caches of runs that others have pushed out are
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,11 @@ from functools import cached_property
 import torch
 
 from eagle2 import lossless, text, timing
-from eagle2.config import AUTO, Sampling, TreeShape, check_ids, check_integer
+from eagle2.config import AUTO, RULES, STATIC, WALK, Sampling, TreeShape, check_ids, check_integer, rule_of
 from eagle2.costs import Costs
 from eagle2.draft import Drafter
 from eagle2.live import LiveCaches
+from eagle2.methods import DRAFT_MODEL, LOOKUP, combine, drafter_of
 from eagle2.ngram import NgramDrafter
 from eagle2.plain import Output, StopRule, decode
 from eagle2.policy import Policy, make_policy
@@ -33,6 +35,7 @@ class Engine:
     """A target, a drafter and, if there is one, the tokenizer of the pair.
 
     drafter: what every method drafts with that brings no drafter of its own. draft_model: the drafter of method "sps".
+    costs: what rounds cost, whoever drafts; else it is measured when "eagle2-auto" first asks.
     """
 
     def __init__(
@@ -53,8 +56,10 @@ class Engine:
             target="unnamed", device=str(target.device), dtype=str(target.dtype).removeprefix("torch.")
         )
         self._lock = threading.RLock()  # a stop rule may ask the engine for something
+        self._lookup = NgramDrafter()
         self._live = LiveCaches(live_runs)
         self._costs = costs
+        self._measured: dict[Drafter, Costs] = {}
         self._stepper = Stepper(target, self._live)
 
     def encode_chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
@@ -64,6 +69,10 @@ class Engine:
     def encode_follow_up(self, messages: Sequence[dict[str, str]], ids: Sequence[int], content: str) -> list[int]:
         """Prompt ids of the next user turn: `ids` (the last prompt and its answer), unchanged, then the new turn."""
         return text.encode_follow_up(self.tokenizer, messages, ids, content, self.target.end_ids)
+
+    def encode_answer(self, content: str) -> list[int]:
+        """Ids of the beginning of an answer, which the run is to go on with; they follow the prompt's own."""
+        return text.encode_answer(self.tokenizer, content)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`, special tokens left out."""
@@ -87,18 +96,22 @@ class Engine:
         stop: StopRule | None = None,
         record: bool = True,
         after: Sequence[Round] = (),
+        drafter: str | None = None,
+        rule: str | None = None,
     ) -> Iterator[Round]:
         """Generate after `ids`, one round per `next()`; all rounds' `committed` together equal `plain`.
 
         policy: a method's name, or a static tree as paths of child ranks; "eagle", paths and "plain" bring their own
         shape (`policy` tells what is in effect). stop: see `StopRule`. record: fill in nodes
         and checks; without it rounds hold ids, counts and times only. after: rounds of an earlier, unfinished call with
-        the same arguments; the run goes on behind them (same seed, same tokens). Everything is checked at the call:
-        raises TypeError or ValueError in one sentence.
+        the same arguments; the run goes on behind them (same seed, same tokens). drafter: one of `methods.DRAFTERS`,
+        None for the method's own. rule: how drafts are verified (`config.RULES`), None for the method's own, which for
+        "sps" above temperature 0 is rejection sampling of a sampled chain: equal to `plain` in law, not token by token.
+        Everything is checked at the call: raises TypeError or ValueError in one sentence.
         """
-        chosen = self.policy(policy, shape)
-        drafter = self.drafter_of(policy)
-        run = self._run(ids, sampling, max_new_tokens, stop, chosen, drafter, record)
+        chosen = self.policy(policy, shape, drafter)
+        run = self._run(ids, sampling, max_new_tokens, stop, chosen, self.drafter_of(policy, drafter), record)
+        run.rule = _rule(_name(policy, drafter), run.sampling, rule)
         if len(after):
             self._resume(run, after)
         return self._iterate(run)
@@ -127,42 +140,69 @@ class Engine:
                 return lossless.verdict(checked, self.target.dtype)
             checked.append(step)
 
-    def policy(self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None) -> Policy | None:
+    def policy(
+        self, policy: str | Sequence[Sequence[int]], shape: TreeShape | None = None, drafter: str | None = None
+    ) -> Policy | None:
         """The policy as it will act: its `shape` holds the effective values. None for "plain"."""
         _check_type("shape", shape, TreeShape)
         shape = shape or TreeShape()
-        drafter = self.drafter_of(policy)
-        if drafter is None and policy != "plain":
+        name = _name(policy, drafter)
+        who = self.drafter_of(policy, drafter)
+        if who is None and name != "plain":
             # What is wrong with the policy itself is said first.
-            name = AUTO if policy == AUTO else make_policy(policy, shape, self.target.vocab_size).name
-            what = "an independent draft model" if policy == "sps" else "a head"
+            name = AUTO if name == AUTO else make_policy(policy, shape, self.target.vocab_size).name
+            what = "an independent draft model" if drafter_of(name, drafter) == DRAFT_MODEL else "a head"
             raise ValueError(
                 f"policy {name!r} needs a draft model and none is loaded; give {what}, or use 'ngram' or 'plain'"
             )
-        vocabulary = drafter.vocabulary if drafter else self.target.vocab_size
-        return make_policy(policy, shape, vocabulary, self.costs if policy == AUTO else None)
+        vocabulary = who.vocabulary if who else self.target.vocab_size
+        costs = self.costs_with(drafter) if name == AUTO else None
+        return make_policy(name if isinstance(policy, str) else policy, shape, vocabulary, costs)
 
     @property
     def costs(self) -> Costs:
-        """What passes and levels cost here: given, or measured when first asked for, which takes seconds on a CPU."""
-        with self._lock:
-            if self._costs is None:
-                self._costs = timing.measure_costs(self.target, self.drafter)
-            return self._costs
+        """What passes and levels cost here with the engine's own drafter."""
+        return self.costs_with(None)
 
-    def drafter_of(self, policy: str | Sequence[Sequence[int]]) -> Drafter | None:
-        """Who guesses for a method, or for a static tree's paths; None for "plain", and where nobody is loaded."""
-        if policy == "plain":
+    def costs_with(self, drafter: str | None) -> Costs:
+        """What they cost with this drafter: given, or measured when first asked for, which takes seconds on a CPU."""
+        who = self.drafter_of(AUTO, drafter)
+        with self._lock:
+            if self._costs is not None:
+                return self._costs
+            if who not in self._measured:
+                self._measured[who] = timing.measure_costs(self.target, who)
+            return self._measured[who]
+
+    def deciding_by(self, costs: Costs | None) -> Engine:
+        """The same engine, whose "eagle2-auto" decides by these costs instead of this machine's."""
+        other = copy.copy(self)
+        other._costs = costs
+        return other
+
+    def drafter_of(self, policy: str | Sequence[Sequence[int]], drafter: str | None = None) -> Drafter | None:
+        """Who guesses for a method, or for a static tree's paths; None for "plain", and where nobody is loaded.
+
+        Raises ValueError for a drafter that cannot be combined with the method.
+        """
+        name = _name(policy, drafter)
+        who = drafter_of(name, drafter)
+        if name == "plain":
             return None
-        if policy == "ngram":
-            return NgramDrafter(self.target.vocab_size)
-        return self.draft_model if policy == "sps" else self.drafter
+        if who == LOOKUP:
+            return self._lookup
+        if who == DRAFT_MODEL:
+            return self.draft_model
+        if who is not None and self.drafter is self.draft_model:  # which stands in for a head where there is none
+            return None
+        return self.drafter
 
     def trace(
         self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
     ) -> Trace:
         """The whole run as a record that needs neither models nor tokenizer to be read."""
-        policy = self.policy(settings.policy if settings.paths is None else settings.paths, settings.shape)
+        asked = settings.policy if settings.paths is None else settings.paths
+        policy = self.policy(asked, settings.shape, settings.drafter)
         trace = Trace(
             prompt_ids=tuple(ids),
             settings=settings,
@@ -171,7 +211,7 @@ class Engine:
             tokens={},
             rounds=tuple(rounds),
             messages=tuple((turn["role"], turn["content"]) for turn in messages),
-            costs=self.costs if settings.policy == AUTO else None,
+            costs=self.costs_with(settings.drafter) if settings.policy == AUTO else None,
         )
         trace.tokens.update(self.spell(trace.used_ids()))
         return trace
@@ -234,6 +274,24 @@ class Engine:
                 f"a round of {nodes} nodes after {len(run.ids)} tokens ran out of memory on {self.target.device}; "
                 "lower max_nodes, shorten the conversation, or free the device"
             ) from error
+
+
+def _name(policy: str | Sequence[Sequence[int]], drafter: str | None) -> str:
+    """The method's one name; "static" for a tree's paths."""
+    return combine(policy if isinstance(policy, str) else STATIC, drafter)[0]
+
+
+def _rule(method: str, sampling: Sampling, rule: str | None) -> str:
+    """The rule that a run goes by. Raises ValueError where its draft does not allow the one asked for."""
+    own = rule_of(method, sampling)
+    if rule is not None and rule not in RULES:
+        raise ValueError(f"rule {rule!r} is unknown; choose one of {', '.join(RULES)}")
+    if rule not in (None, WALK, own):
+        raise ValueError(
+            f"rejection sampling needs a draft that was sampled: method sps above temperature 0, not {method} at "
+            f"{sampling.temperature:g}"
+        )
+    return rule or own
 
 
 def _check_type(name: str, value: object, kind: type) -> None:

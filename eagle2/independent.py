@@ -1,17 +1,20 @@
 """An independent draft model: any smaller causal LM with the target's tokenizer (paper, sections 2.1 and 5, "SpS").
 
-It reads tokens, never the target's features, and grows whatever tree a policy asks for; with method "sps" that is the
-chain of classic speculative decoding. It drafts its likeliest tokens at every temperature, and the walk verifies them
-by the target's own keyed draws, so its output equals plain decoding's token by token, as with every other drafter.
+It reads tokens, never the target's features, and grows whatever tree a policy asks for out of its likeliest tokens, as
+every other drafter does. It can also draw a chain from its own law, as classic speculative sampling does (method "sps"
+above temperature 0); `verify.py` has the two ways of verifying.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from eagle2.config import Sampling
 from eagle2.draft import grow_tree
 from eagle2.policy import Policy
+from eagle2.sampling import DRAFT, draw_from, law
 from eagle2.target import Target
 from eagle2.tree import Pool
 
@@ -51,14 +54,10 @@ class IndependentDraft:
     def grow(self, policy: Policy, depth: int) -> Pool:
         """As `Draft.grow`; empty once the text outgrows the draft model's own context."""
         model, cache = self._drafter.model, self._cache
-        committed = cache.length + len(self._unread)
-        depth = min(depth, model.depth_limit(committed))
+        depth = self._read(depth)
         if depth == 0:
             return Pool.empty(model.device)
-        if self._unread:
-            # An id beyond the draft model's vocabulary can only be one of the target's padding rows; any stand-in does.
-            _, self._logits = model.extend(cache, [min(token, model.vocab_size - 1) for token in self._unread])
-            self._unread = []
+        committed = cache.length
         visible = torch.zeros(1, 0, dtype=torch.bool, device=model.device)  # [r, waiting]: drafted rows they attend to
 
         def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
@@ -73,3 +72,36 @@ class IndependentDraft:
         pool = grow_tree(policy, depth, self._drafter.log_probs(self._logits[None]), expand)
         model.commit(cache, torch.empty(0, dtype=torch.int64, device=model.device))  # drafted rows go
         return pool
+
+    @torch.inference_mode()
+    def sample(self, depth: int, sampling: Sampling) -> tuple[Pool, list[np.ndarray]]:
+        """A chain of `depth` tokens drawn from the model's own law under `sampling`, and that law at each of them.
+
+        Laws are float64 [vocabulary]; draws are keyed by (seed, position). Confidences are, as everywhere, those of
+        temperature 1. The chain is shorter, or empty, where the draft model's own context ends.
+        """
+        model, cache, vocabulary = self._drafter.model, self._cache, self._drafter.vocabulary
+        pool, laws = Pool.empty(), []
+        depth = self._read(depth)
+        committed, logits = cache.length, self._logits
+        for level in range(depth):
+            laws.append(law(logits[:vocabulary], sampling, "the draft model", committed + level))
+            token = draw_from(laws[-1], sampling.seed, committed + level, DRAFT)
+            log_confidence = self._drafter.log_probs(logits[None])[:, token].cpu()
+            pool = pool.grow(torch.tensor([level - 1]), torch.tensor([token]), log_confidence)  # the first's is ROOT
+            if level + 1 < depth:
+                fed = torch.tensor([token], device=model.device)
+                seen = torch.ones(1, level + 1, dtype=torch.bool, device=model.device)
+                logits = model.verify(cache, fed, torch.full_like(fed, committed + level), seen)[0][0]
+        model.commit(cache, torch.empty(0, dtype=torch.int64, device=model.device))  # drafted rows go
+        return pool, laws
+
+    def _read(self, depth: int) -> int:
+        """Feed what is unread, unless the text outgrows the model's context; how many levels of `depth` fit there."""
+        model = self._drafter.model
+        depth = min(depth, model.depth_limit(self._cache.length + len(self._unread)))
+        if depth and self._unread:
+            # An id beyond the draft model's vocabulary can only be one of the target's padding rows; any stand-in does.
+            _, self._logits = model.extend(self._cache, [min(token, model.vocab_size - 1) for token in self._unread])
+            self._unread = []
+        return depth

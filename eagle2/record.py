@@ -48,7 +48,7 @@ def checks(walk: Walk, accepted: Sequence[int], logits: Tensor) -> tuple[Check, 
     tokens, log_p = top_children(logits[visited].log_softmax(dim=-1), min(TOP, logits.shape[-1]))
     nodes, children = (ROOT, *accepted), (*accepted, None)
     return tuple(
-        Check(node, draw.token, draw.probability, child, tuple(top), tuple(_probabilities(p)))
+        Check(node, draw.token, draw.probability, child, tuple(top), tuple(_probabilities(p)), draw.chance)
         for node, draw, child, top, p in zip(nodes, walk.draws, children, tokens.tolist(), log_p, strict=True)
     )
 

@@ -39,18 +39,17 @@ RECORDINGS = (
 )
 
 
-def record(engine: Engine, folder: Path = FOLDER) -> Iterator[Path]:
+def record(engine: Engine, folder: Path = FOLDER, method: str = "eagle2", drafter: str | None = None) -> Iterator[Path]:
     """Make every recording again, one file each, and the worked examples; yields each file as it is written."""
     folder.mkdir(parents=True, exist_ok=True)
     yield from worked.write(folder)
     for wanted in RECORDINGS:
         messages = [{"role": "user", "content": wanted.prompt}]
-        begun = engine.tokenizer(wanted.begun, add_special_tokens=False)["input_ids"] if wanted.begun else []
-        ids = engine.encode_chat(messages) + list(begun)
-        settings = Settings("eagle2", wanted.shape, wanted.sampling, wanted.max_new_tokens)
-        rounds = list(engine.rounds(ids, wanted.shape, wanted.sampling, wanted.max_new_tokens))
+        ids = engine.encode_chat(messages) + engine.encode_answer(wanted.begun)
+        s = Settings(method, wanted.shape, wanted.sampling, wanted.max_new_tokens, drafter=drafter)
+        rounds = list(engine.rounds(ids, s.shape, s.sampling, s.max_new_tokens, s.policy, drafter=s.drafter))
         if wanted.begun:
             messages.append({"role": "assistant", "content": wanted.begun})
         path = folder / f"{wanted.name}.json.gz"
-        trace_file.save(engine.trace(ids, rounds, settings, messages), path)
+        trace_file.save(engine.trace(ids, rounds, s, messages), path)
         yield path

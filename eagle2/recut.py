@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eagle2.choices import choices, descend
-from eagle2.config import EAGLE_PATHS, TreeShape
-from eagle2.trace import ROOT, Pair, Round, Settings, Trace
+from eagle2.config import AUTO, EAGLE_PATHS, STATIC, TreeShape
+from eagle2.costs import Costs, best_budget, rows_fed, width
+from eagle2.methods import LOOKUP, POLICIES
+from eagle2.trace import ROOT, Round, Settings, Trace
 
-LIKELIEST = ("chain", "eagle", "eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both", "static")
+LIKELIEST = (*POLICIES, STATIC)
 """Methods whose pools hold the likeliest children of each expanded node: the ones that can be cut again."""
 
 
@@ -65,6 +67,33 @@ def cut(round: Round, shape: TreeShape, by_value: bool = True, rerank: bool = Tr
     return Cut(*_in_pool_order(drafted, drafted, expanded, kept), tuple(missing))
 
 
+def cut_auto(round: Round, shape: TreeShape, costs: Costs) -> Cut:
+    """Cut a recorded round as "eagle2-auto" would have by these costs, `shape` at most (see `policy.Auto`).
+
+    Raises ValueError for a round whose nodes were not recorded.
+    """
+    children = _children(round)
+    drafted: list[int] = []
+    expanded: list[int] = []
+    missing: list[int] = []
+    fed, rows = [ROOT], []
+    while fed:
+        found = [children.get(node, [])[: shape.top_k] for node in fed]
+        missing += [node for node, those in zip(fed, found, strict=True) if len(those) < shape.top_k]
+        level = [node for those in found for node in those]
+        if not level:
+            break  # nothing of it was recorded
+        drafted += level
+        rows.append(len(fed))
+        values, depths = ([column[node] for node in drafted] for column in (round.value, round.depth))
+        pays = width(values, depths, rows, shape.top_k, shape.max_nodes, costs) if len(rows) < shape.depth else 0
+        fed = sorted(level, key=lambda node: -round.value[node])[:pays]
+        expanded += fed
+    kept = best_budget(values, rows, shape.max_nodes, costs).nodes
+    ranked = sorted(drafted, key=lambda node: -round.value[node])
+    return Cut(*_in_pool_order(drafted, drafted, expanded, ranked[:kept]), tuple(missing))
+
+
 def cut_static(round: Round, paths: Sequence[Sequence[int]]) -> Cut:
     """The part of a static tree (paths of child ranks from the root) that a recorded pool holds.
 
@@ -90,29 +119,46 @@ def cut_static(round: Round, paths: Sequence[Sequence[int]]) -> Cut:
 def cut_again(trace: Trace, index: int, settings: Settings) -> Cut:
     """Cut one round of a run as `settings` would have: their policy, with their shape or paths.
 
-    Shapes are clamped to what the recorded run allowed (`effective`) where it met the vocabulary, and to the depth
-    that the end of the context left to the round. Raises ValueError where the recording cannot tell.
+    The drafter is the run's. Shapes are clamped to what the recorded run allowed (`effective`) where it met the
+    vocabulary, and to the depth that the end of the context left to the round. "eagle2-auto" decides by the run's
+    recorded costs. Raises ValueError where the recording cannot tell.
     """
     r, asked = trace.rounds[index], trace.settings
     for policy in (asked.policy, settings.policy):
         if policy not in LIKELIEST:
             raise ValueError(f"a round of policy {policy!r} cannot be cut again from a recorded pool; grow it again")
+    if asked.drafter == LOOKUP or settings.drafter not in (None, asked.drafter):
+        raise ValueError(
+            "a pool holds one drafter's likeliest guesses, not prompt lookup's or another's; grow it again"
+        )
+    if settings.policy == AUTO and trace.costs is None:
+        raise ValueError(f"this run recorded no costs for {AUTO} to decide by, so it can only be grown again")
     if asked.paths is not None and any(
         rank and (*path[:-1], rank - 1) not in asked.paths for *path, rank in asked.paths
     ):
         raise ValueError("this run's static tree skips child ranks, so its rounds cannot be cut again; grow them again")
     deepest = max(r.depth, default=0)
-    clipped = trace.effective is not None and deepest < trace.effective.depth
+    clipped = trace.effective is not None and deepest < trace.effective.depth and not _stopped_itself(trace, r)
     limit = deepest if clipped else settings.shape.depth
     if settings.policy in ("eagle", "static"):
         paths = settings.paths or EAGLE_PATHS
         return cut_static(r, [path for path in paths if not clipped or len(path) <= limit])
-    width = 1 if settings.policy == "chain" else settings.shape.top_k
+    top_k = 1 if settings.policy == "chain" else settings.shape.top_k
     if asked.policy.startswith("eagle2") and trace.effective.top_k < asked.shape.top_k:
-        width = min(width, trace.effective.top_k)  # that is all the tokens the drafter knows
-    shape = TreeShape(width, min(settings.shape.depth, limit), settings.shape.max_nodes)
+        top_k = min(top_k, trace.effective.top_k)  # that is all the tokens the drafter knows
+    shape = TreeShape(top_k, min(settings.shape.depth, limit), settings.shape.max_nodes)
+    if settings.policy == AUTO:
+        return cut_auto(r, shape, trace.costs)
     by_value = settings.policy not in ("eagle2-no-value", "eagle2-no-both")
     return cut(r, shape, by_value, settings.policy not in ("eagle2-no-rerank", "eagle2-no-both"))
+
+
+def _stopped_itself(trace: Trace, r: Round) -> bool:
+    """Whether "eagle2-auto" ended a round's tree where it did because no further level paid."""
+    if trace.settings.policy != AUTO or not r.depth:
+        return False
+    shape, fed = trace.effective, rows_fed(r.depth, r.expanded)
+    return not width(r.value, r.depth, fed, shape.top_k, shape.max_nodes, trace.costs)
 
 
 @dataclass(frozen=True)
@@ -196,35 +242,6 @@ def as_round(rounds: Sequence[Round], index: int, tree: Cut) -> Round:
         ),
         checks=tuple(checks) if len(checks) == len(path) else (),
     )
-
-
-def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Round:
-    """Grow round `index` of a recorded run again, from the same committed prefix, under `settings`, with a model.
-
-    engine: an `Engine` with the models that made the run; its sampling is the run's own, so the target's choices are
-    the same. At the run's own settings the round comes out as recorded, but for times and rounding. Raises ValueError
-    where the engine has other models, or the run has no such round.
-    """
-    check_pair(engine, trace.pair)
-    if not 0 <= index < len(trace.rounds):
-        raise ValueError(f"the run has no round {index + 1}; it has {len(trace.rounds)}")
-    policy = settings.policy if settings.paths is None else settings.paths
-    run = trace.settings
-    before = trace.rounds[:index]
-    rounds = engine.rounds(trace.prompt_ids, settings.shape, run.sampling, run.max_new_tokens, policy, after=before)
-    try:
-        return next(rounds)
-    finally:
-        rounds.close()
-
-
-def check_pair(engine: object, pair: Pair) -> None:
-    """Raise ValueError unless the engine has the models of `pair`."""
-    if (engine.pair.target, engine.pair.head) != (pair.target, pair.head):
-        raise ValueError(
-            f"this run was made by {pair.target} with {pair.head}, and {engine.pair.target} with {engine.pair.head} is "
-            "loaded; load the same models to grow its rounds again"
-        )
 
 
 def _children(round: Round) -> dict[int, list[int]]:

@@ -15,12 +15,19 @@ from torch import Tensor
 
 from eagle2.config import Sampling
 
+DRAFT, ACCEPTANCE, RESIDUAL = 1, 2, 3
+"""Purposes of the random streams that classic speculative sampling needs beside the plain draw's, which has none."""
+
 
 class Draw(NamedTuple):
-    """A token and its probability under the law it was drawn from (1.0 for a greedy choice)."""
+    """A token and its probability under the target's law there (1.0 for a greedy choice).
+
+    chance: with what probability the drafted token tested there was accepted; None where none was tested.
+    """
 
     token: int
     probability: float
+    chance: float | None = None
 
 
 def log_law(logits: Tensor, sampling: Sampling) -> np.ndarray:
@@ -48,9 +55,20 @@ def _normalised(scores: np.ndarray) -> np.ndarray:
     return scores - np.log(np.exp(scores).sum())
 
 
-def gumbel_noise(seed: int, position: int, size: int) -> np.ndarray:
-    """Gumbel noise float64 [size] of one position (prompt included), the same whenever and wherever it is asked for."""
-    return np.random.default_rng(np.random.SeedSequence([seed, position])).gumbel(size=size)
+def stream(seed: int, position: int, *purpose: int) -> np.random.Generator:
+    """The random numbers of one position (prompt included), the same whenever and wherever they are asked for."""
+    return np.random.default_rng(np.random.SeedSequence([seed, position, *purpose]))
+
+
+def gumbel_noise(seed: int, position: int, size: int, *purpose: int) -> np.ndarray:
+    """Gumbel noise float64 [size] of one position."""
+    return stream(seed, position, *purpose).gumbel(size=size)
+
+
+def draw_from(law: np.ndarray, seed: int, position: int, *purpose: int) -> int:
+    """A token drawn from probabilities float64 [V] by the position's noise."""
+    with np.errstate(divide="ignore"):
+        return int(np.argmax(np.log(law) + gumbel_noise(seed, position, len(law), *purpose)))
 
 
 def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Callable[[int], Draw]:
@@ -64,11 +82,7 @@ def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Call
     highest, choice = highest.tolist(), choice.tolist()
 
     def draw_at(row: int) -> Draw:
-        if not math.isfinite(highest[row]):
-            raise FloatingPointError(
-                f"the target's logits for position {positions[row]} are not finite (highest: {highest[row]}); "
-                "try another dtype: float32, or bfloat16 instead of float16"
-            )
+        check_finite(highest[row], "the target", positions[row])
         if sampling.greedy:
             return Draw(choice[row], 1.0)
         log_p = log_law(logits[row], sampling)
@@ -76,3 +90,21 @@ def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Call
         return Draw(token, float(np.exp(log_p[token])))
 
     return draw_at
+
+
+def law(logits: Tensor, sampling: Sampling, whose: str, position: int) -> np.ndarray:
+    """The probabilities float64 [V] that one row of logits [V] gives the token at `position`; temperature above 0.
+
+    whose: "the target" or "the draft model", for the FloatingPointError where the logits hold no number to choose by.
+    """
+    check_finite(float(logits.max()), whose, position)
+    return np.exp(log_law(logits, sampling))
+
+
+def check_finite(highest: float, whose: str, position: int) -> None:
+    """Raise FloatingPointError for logits whose `highest` is no number to choose by."""
+    if not math.isfinite(highest):
+        raise FloatingPointError(
+            f"{whose}'s logits for position {position} are not finite (highest: {highest}); "
+            "try another dtype: float32, or bfloat16 instead of float16"
+        )

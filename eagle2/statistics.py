@@ -1,7 +1,8 @@
 """Rounds -> what the paper's figures 5 and 6 plot, and what one asks of a draft next. Pure Python; no torch.
 
 Every function takes any rounds: a session's, one run's (`trace.rounds`), or several runs laid end to end. Rounds whose
-nodes were not recorded say nothing here and are left out. All counts are taken before stops and caps.
+nodes were not recorded say nothing here and are left out. So are rounds of rejection sampling, but for their nodes'
+fates: what they accept depends on how the draft was drawn. All counts are taken before stops and caps.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from eagle2.choices import by_value, choices, descend
+from eagle2.config import WALK
 from eagle2.trace import ROOT, Round
 
 TENTHS = tuple(n / 10 for n in range(11))
@@ -51,7 +53,7 @@ def outcomes(rounds: Iterable[Round]) -> list[tuple[float, bool]]:
     """
     found = []
     for r in rounds:
-        if not r.token:
+        if not r.token or r.rule != WALK:
             continue
         drawn = dict(zip((ROOT, *r.accepted), (*(r.token[node] for node in r.accepted), r.bonus), strict=True))
         for node, parent in enumerate(r.parent):
@@ -154,7 +156,7 @@ class Length:
 
 def lengths(rounds: Iterable[Round]) -> list[Length]:
     """Accepted length against prediction, round by round; if values were probabilities, they would agree on average."""
-    return [Length(r.predicted, len(r.accepted) + 1) for r in rounds if r.token]
+    return [Length(r.predicted, len(r.accepted) + 1) for r in rounds if r.token and r.rule == WALK]
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from eagle2 import record as recorder
 from eagle2 import tree
-from eagle2.config import Sampling
+from eagle2.config import REJECTION, WALK, Sampling
 from eagle2.draft import Draft, Drafter
 from eagle2.live import Clock, LiveCaches
 from eagle2.plain import Output
 from eagle2.policy import Policy
-from eagle2.sampling import drawer
+from eagle2.sampling import ACCEPTANCE, RESIDUAL, draw_from, drawer, law, stream
 from eagle2.target import Target, TargetCache
 from eagle2.trace import Round
-from eagle2.verify import walk
+from eagle2.verify import Walk, accept_or_replace, walk
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Run:
     drafter: Drafter | None
     output: Output
     record: bool
+    rule: str = WALK
     index: int = 0
 
     @property
@@ -67,14 +69,21 @@ class Stepper:
         if caches.draft is not None:
             caches.draft.extend(*caches.fresh)
         depth = min(run.policy.shape.depth, self.target.depth_limit(committed)) if run.policy else 0
-        pool = caches.draft.grow(run.policy, depth) if depth else tree.Pool.empty(self.target.device)
+        laws: list[np.ndarray] = []  # of a sampled chain's tokens, what they were drawn from
+        if depth and run.rule == REJECTION:
+            pool, laws = caches.draft.sample(depth, run.sampling)
+        else:
+            pool = caches.draft.grow(run.policy, depth) if depth else tree.Pool.empty(self.target.device)
         kept = run.policy.keep(pool) if depth else pool.parent
         flat = tree.flatten(pool, kept.to(pool.parent.device))
         clock.lap("draft")
 
         logits, features = self._verify(caches.target, root, flat, committed - 1)
-        draw_at = drawer(logits, run.sampling, [committed + depth for depth in flat.depth.tolist()])
-        verdict = walk(flat.token.tolist(), flat.parent.tolist(), draw_at)
+        positions = [committed + depth for depth in flat.depth.tolist()]
+        if run.rule == REJECTION:
+            verdict = _speculative(flat.token.tolist(), laws[: len(kept)], logits, run.sampling, positions)
+        else:
+            verdict = walk(flat.token.tolist(), flat.parent.tolist(), drawer(logits, run.sampling, positions))
         clock.lap("verify")
 
         run.output.admit(verdict.tokens)
@@ -106,6 +115,7 @@ class Stepper:
             finish=run.output.finish,
             drafted=len(pool),
             kept=len(kept),
+            rule=run.rule,
             **columns,
             **clock.spent_ms,
         )
@@ -140,5 +150,20 @@ class Stepper:
             bonus=None,
             committed=run.output.take(),
             finish=run.output.finish,
+            rule=run.rule,
             **clock.spent_ms,
         )
+
+
+def _speculative(
+    tokens: list[int], laws: list[np.ndarray], logits: Tensor, sampling: Sampling, positions: list[int]
+) -> Walk:
+    """Rejection sampling of a sampled chain, its random numbers keyed by (seed, position, purpose)."""
+    seed = sampling.seed
+    return accept_or_replace(
+        tokens,
+        laws,
+        law_at=lambda row: law(logits[row], sampling, "the target", positions[row]),
+        number_at=lambda row: stream(seed, positions[row], ACCEPTANCE).random(),
+        draw_at=lambda row, rest: draw_from(rest, seed, positions[row], RESIDUAL),
+    )

@@ -57,6 +57,7 @@ class Target:
         self.context_limit: int = getattr(self.config, "max_position_embeddings", None) or 2**31
         self.end_ids = frozenset(_ids(model.config.eos_token_id) + _ids(model.generation_config.eos_token_id))
         self._boundary = _longrope_boundary(self.config)
+        self._sees_all = self.config.model_type in PROVEN_FAMILIES and not _windows(self.config)
         if self.config.model_type not in PROVEN_FAMILIES:
             check_tree_attention(self)
 
@@ -181,12 +182,15 @@ class Target:
         cut = self._boundary - length
         return [(0, cut), (cut, new)] if length and 0 < cut < new else [(0, new)]
 
-    def _mask(self, cache: TargetCache, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor]:
+    def _mask(self, cache: TargetCache, positions: Tensor, visible: Tensor) -> Tensor | dict[str, Tensor] | None:
         """The additive 4D mask [1, 1, T, all rows], or one for each layer type where the model wants that.
 
         Additive and in the model's dtype: eager attention adds what it gets, so a bool mask would be silently wrong.
-        A sliding window counts positions, not rows, since siblings share a position.
+        A sliding window counts positions, not rows, since siblings share a position. A single row behind committed ones
+        sees them all and needs none: without one the model takes the faster attention that its own decoding takes.
         """
+        if len(positions) == 1 and not len(cache.waiting) and self._sees_all:
+            return None
         seen = torch.cat([visible.new_ones(len(positions), cache.length), visible], dim=1)
         committed = torch.arange(cache.length, device=positions.device)
         keys = torch.cat([committed, cache.waiting.to(positions.device), positions])

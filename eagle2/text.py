@@ -73,6 +73,12 @@ def encode_follow_up(
     return [*ids, *glue]
 
 
+def encode_answer(tokenizer: object | None, content: str) -> list[int]:
+    """Ids of the beginning of an answer, to follow the prompt's own. Raises ValueError without a tokenizer."""
+    _check_chat(tokenizer, [{"role": "assistant", "content": content}])
+    return list(tokenizer(content, add_special_tokens=False)["input_ids"])
+
+
 class TextStream:
     """Ids -> text, piece by piece; an incomplete character is held back, so that none ever shows as U+FFFD."""
 

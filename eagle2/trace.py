@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from eagle2.config import HEADLESS, METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.config import STATIC, WALK, Sampling, TreeShape, check_integer
 from eagle2.costs import Costs
+from eagle2.methods import HEAD, combine, drafter_of
 
 ROOT = -1
 """The parent of the first level: the last committed token, which is no draft token."""
@@ -49,9 +50,11 @@ class Node:
 class Check:
     """One step of the walk: what the target said at one visited node.
 
-    node: the node visited, -1 for the root. drawn: the token drawn there from the target's law, `probability` its
-    probability under that law. child: the pool index of the child that holds it, None if it became the bonus token.
-    top_tokens, top_probabilities: the target's five best there, softmax at temperature 1.
+    node: the node visited, -1 for the root. drawn: the token emitted there, drawn from the target's law or, by
+    rejection sampling, accepted or put in a refused one's place; `probability`: that law's for it. child: the pool
+    index of the child that holds it, None if it became the bonus token. top_tokens, top_probabilities: the target's
+    five best there, softmax at temperature 1. chance: by rejection sampling, min(1, p/q) of the token proposed there,
+    None where none was.
     """
 
     node: int
@@ -60,6 +63,7 @@ class Check:
     child: int | None
     top_tokens: tuple[int, ...]
     top_probabilities: tuple[float, ...]
+    chance: float | None = None
 
 
 NODE_COLUMNS = ("token", "parent", "depth", "confidence", "value", "expanded", "slot", "target_probability", "fate")
@@ -75,7 +79,7 @@ class Round:
     one kind of round that verifies nothing (the token drawn from the prefill already ended the run).
     committed: ids this round adds, after stop and cap. Round 0's begins with the token drawn from the prefill.
     finish: why the run ended with this round, else None. Times are in milliseconds; `rest_ms` is what is neither
-    prefill, draft nor verify.
+    prefill, draft nor verify. rule: how the draft was verified (`config.RULES`).
     """
 
     index: int
@@ -101,6 +105,7 @@ class Round:
     draft_ms: float = 0.0
     verify_ms: float = 0.0
     rest_ms: float = 0.0
+    rule: str = WALK
 
     @property
     def nodes(self) -> Nodes:
@@ -173,24 +178,30 @@ class Pair:
     draft_vocabulary: int | None = None
     draft_model: str | None = None
 
-    def head_drafts(self, policy: str) -> bool:
-        """Whether the EAGLE head makes the guesses of a method."""
-        return self.head is not None and policy not in HEADLESS
+    def head_drafts(self, settings: Settings) -> bool:
+        """Whether the EAGLE head makes the guesses of a run."""
+        drafter = drafter_of(settings.policy, settings.drafter) or HEAD
+        return self.head is not None and settings.policy != "plain" and drafter == HEAD
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for. `paths`: a static tree's nodes as child ranks from the root, else None."""
+    """What was asked for. `paths`: a static tree's nodes as child ranks from the root, else None.
+
+    drafter: one of `methods.DRAFTERS`, where it is not the policy's own; see `methods.combine`.
+    """
 
     policy: str = "eagle2"
     shape: TreeShape = field(default_factory=TreeShape)
     sampling: Sampling = field(default_factory=Sampling)
     max_new_tokens: int = 64
     paths: tuple[tuple[int, ...], ...] | None = None
+    drafter: str | None = None
 
     def __post_init__(self) -> None:
-        if self.policy not in (*METHODS, STATIC):
-            raise ValueError(f"policy {self.policy!r} is unknown; choose one of {', '.join((*METHODS, STATIC))}")
+        policy, drafter = combine(self.policy, self.drafter)  # one combination has one name
+        object.__setattr__(self, "policy", policy)
+        object.__setattr__(self, "drafter", drafter)
         if (self.policy == STATIC) != (self.paths is not None):
             raise ValueError(f"a tree of one's own is policy {STATIC!r} with paths; no other policy takes paths")
         check_integer("max_new_tokens", self.max_new_tokens, 1)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 
-from eagle2.config import Sampling, TreeShape, is_finite
+from eagle2.config import RULES, WALK, Sampling, TreeShape, is_finite
 from eagle2.costs import Costs
 from eagle2.trace import FATES, ROOT, Check, Pair, Round, Settings, Trace
 from eagle2.trace_rules import contradictions
@@ -212,17 +212,23 @@ def _costs(body: _Reader) -> Costs | None:
 
 
 def _settings(body: _Reader) -> Settings:
-    body.only(Settings)
+    body.only(Settings, ["drafter"])
     paths = body.take("paths", "null or a list of lists", _or_none(lambda v: isinstance(v, list)))
     if paths is not None and not all(isinstance(path, list) and all(map(_is_count, path)) for path in paths):
         raise TraceError('"paths" of "settings" must be lists of child ranks')
-    return Settings(
-        policy=body.take("policy", "a name", _is_text),
-        shape=_built(TreeShape, body.inner("shape")),
-        sampling=_built(Sampling, body.inner("sampling")),
-        max_new_tokens=body.take("max_new_tokens", "a count", _is_count),
-        paths=None if paths is None else tuple(map(tuple, paths)),
-    )
+    drafter = body.take("drafter", "a name or null", _or_none(_is_text)) if "drafter" in body.body else None
+    members = {
+        "policy": body.take("policy", "a name", _is_text),
+        "shape": _built(TreeShape, body.inner("shape")),
+        "sampling": _built(Sampling, body.inner("sampling")),
+        "max_new_tokens": body.take("max_new_tokens", "a count", _is_count),
+        "paths": None if paths is None else tuple(map(tuple, paths)),
+        "drafter": drafter,
+    }
+    try:
+        return Settings(**members)
+    except ValueError as error:
+        raise TraceError(f"{body.where} of the trace: {error}") from error
 
 
 def _pair(body: _Reader) -> Pair:
@@ -251,7 +257,7 @@ def _tokens(body: _Reader) -> dict[int, bytes]:
 
 
 def _round(body: _Reader, index: int) -> Round:
-    body.only(Round)
+    body.only(Round, ["rule"])
     checks = body.take("checks", "a list", lambda v: isinstance(v, list))
     return Round(
         index=body.take("index", f"{index}", lambda v: _is_count(v) and v == index),
@@ -277,11 +283,12 @@ def _round(body: _Reader, index: int) -> Round:
             key: body.take(key, "a duration", _is_duration)
             for key in ("prefill_ms", "draft_ms", "verify_ms", "rest_ms")
         },
+        rule=body.take("rule", f"one of {', '.join(RULES)}", lambda v: v in RULES) if "rule" in body.body else WALK,
     )
 
 
 def _check(body: _Reader) -> Check:
-    body.only(Check)
+    body.only(Check, ["chance"])
     return Check(
         node=body.take("node", "a node or -1", _is_node_or_root),
         drawn=body.take("drawn", "a token id", _is_count),
@@ -289,4 +296,7 @@ def _check(body: _Reader) -> Check:
         child=body.take("child", "a node or null", _or_none(_is_count)),
         top_tokens=body.ids("top_tokens"),
         top_probabilities=body.column("top_probabilities", "a probability", _is_probability),
+        chance=body.take("chance", "a probability or null", _or_none(_is_probability))
+        if "chance" in body.body
+        else None,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eagle2.config import AUTO
+from eagle2.config import AUTO, REJECTION, WALK, rule_of
 from eagle2.trace import NODE_COLUMNS, ROOT, Round, Trace
 
 
@@ -18,7 +18,10 @@ def contradictions(trace: Trace) -> Iterator[str]:
     if unspelled := trace.used_ids() - trace.tokens.keys():
         yield f'"tokens" of the trace lacks the bytes of id {min(unspelled)}'
     committed = list(trace.prompt_ids)
+    rules = (WALK, rule_of(trace.settings.policy, trace.settings.sampling))
     for index, r in enumerate(trace.rounds):
+        if r.rule not in rules:
+            yield f"round {index} was verified by {r.rule} sampling, which its run's settings do not lead to"
         yield from (f"round {index} contradicts itself: {fault}" for fault in faults(r))
         root_at = len(committed) if r.first else len(committed) - 1  # round 0 commits its own root
         if r.index != index or r.prefix_length != root_at or (index and [r.root] != committed[-1:]):
@@ -87,6 +90,10 @@ def _verdict_faults(r: Round) -> Iterator[str]:
             fate = fates.get(node, "pruned" if slot is None else "rejected")
             if r.fate[node] != fate or (slot is None and node in fates):
                 yield f"node {node} cannot be {r.fate[node]}"
+    if r.rule == REJECTION and r.parent != tuple(range(ROOT, len(r.parent) - 1)):
+        yield "its draft was verified as a sampled chain and is none"
+    if r.rule != REJECTION and any(check.chance is not None for check in r.checks):
+        yield "a check names a chance of acceptance where the walk draws by none"
     if r.checks:
         walked = [(check.node, check.child) for check in r.checks]
         drawn = [check.drawn for check in r.checks]

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from eagle2.config import Sampling
 from eagle2.draft import grow_tree
 from eagle2.policy import Policy
+from eagle2.sampling import DRAFT, draw_from, law
 from eagle2.tree import Pool
 
 Script = Callable[[tuple[int, ...]], Sequence[float]]
@@ -95,7 +98,7 @@ class ScriptedDraft:
         self.tokens += tuple(tokens.tolist())
 
     def grow(self, policy: Policy, depth: int) -> Pool:
-        def law(pool: Pool, node: int) -> Tensor:
+        def law_after(pool: Pool, node: int) -> Tensor:
             path: list[int] = []
             while node >= 0:
                 path.insert(0, int(pool.token[node]))
@@ -103,9 +106,19 @@ class ScriptedDraft:
             return torch.tensor(self.script((*self.tokens, *path)), dtype=torch.float64).log().float()
 
         def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
-            return torch.stack([law(pool, node) for node in nodes.tolist()])
+            return torch.stack([law_after(pool, node) for node in nodes.tolist()])
 
-        return grow_tree(policy, depth, law(Pool.empty(), -1)[None], expand)
+        return grow_tree(policy, depth, law_after(Pool.empty(), -1)[None], expand)
+
+    def sample(self, depth: int, sampling: Sampling) -> tuple[Pool, list[np.ndarray]]:
+        pool, laws, path = Pool.empty(), [], ()
+        for level in range(depth):
+            log_q = torch.tensor(self.script((*self.tokens, *path)), dtype=torch.float64).log().float()
+            laws.append(law(log_q, sampling, "the draft", level))
+            position = 1 + len(self.tokens) + level  # the first prompt token is not among `tokens`
+            path += (draw_from(laws[-1], sampling.seed, position, DRAFT),)
+            pool = pool.grow(torch.tensor([level - 1]), torch.tensor(path[-1:]), log_q[list(path[-1:])])
+        return pool, laws
 
 
 def counting(vocabulary: int, sure: float = 0.9) -> Script:

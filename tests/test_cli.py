@@ -81,6 +81,8 @@ class TestGenerate:
         law = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
         runs = set()
         for method in METHODS:
+            if method == "sps" and temperature != "0":
+                continue  # its drafts are sampled: the same law, another text
             draft_model = ["--draft-model", pair[1]] if method == "sps" else []
             code, out, err = run(capsys, "Hello", "--method", method, *law, *pair, *draft_model)
             assert (code, err) == (0, "")
@@ -89,6 +91,31 @@ class TestGenerate:
             assert (trace.effective is None) == (method == "plain")
             runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
         assert len(runs) == 1
+
+    def test_a_policy_and_a_drafter_are_chosen_apart(self, capsys, pair, tmp_path):
+        file = tmp_path / "run.json"
+        few = ["Hello Hello", "--max-new-tokens", "12", "--trace", str(file), *pair]
+        texts = set()
+        for asked, settings in [
+            (["--policy", "eagle2-no-value", "--drafter", "draft-model"], ("eagle2-no-value", "draft-model")),
+            (["--policy", "chain", "--drafter", "draft-model"], ("sps", None)),
+            (["--drafter", "ngram"], ("eagle2", "ngram")),
+            (["--policy", "eagle"], ("eagle", None)),
+        ]:
+            draft_model = ["--draft-model", pair[1]] if "draft-model" in asked else []
+            code, _, err = run(capsys, *few, *asked, *draft_model)
+            assert (code, err) == (0, "")
+            trace = trace_file.load(file)
+            assert (trace.settings.policy, trace.settings.drafter) == settings
+            texts.add(trace.new_ids)
+        assert len(texts) == 1
+        _, _, err = run(capsys, *few, "--drafter", "ngram", "--max-nodes", "3", "--top-k", "4")
+        assert "note: --top-k has no effect with eagle2 drafted by ngram" in err
+
+    def test_recordings_of_other_methods_go_elsewhere(self, capsys):
+        wanted = "the page's recordings are made by eagle2; give --out, a folder for others"
+        assert main(["record", "--drafter", "ngram"]) == 2
+        assert capsys.readouterr().err == f"error: {wanted}\n"
 
     def test_what_a_head_is_is_told_in_a_table(self, capsys, pair):
         main(["generate", "Hi", "--max-new-tokens", "2", *pair])
@@ -197,6 +224,18 @@ class TestErrors:
             (["--seed", "-1"], "seed is -1; it must be at least 0"),
             (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be at least 1"),
             (["--method", "sps"], "method sps needs an independent draft model; give one with --draft-model"),
+            (
+                ["--drafter", "draft-model"],
+                "drafter draft-model needs an independent draft model; give one with --draft-model",
+            ),
+            (
+                ["--method", "eagle2", "--drafter", "ngram"],
+                "--method names a drafter and a policy at once; give it alone, or --policy and --drafter",
+            ),
+            (
+                ["--policy", "eagle", "--drafter", "ngram"],
+                "prompt lookup guesses one continuation, which fills no static tree; choose chain or an eagle2 policy",
+            ),
             (["--trace", "no-such-folder/run.json"], "the trace cannot be written: no-such-folder is no folder"),
             (["--trace", str(PAIR)], f"the trace cannot be written: {PAIR} is a folder; give a file's name"),
         ],

@@ -34,7 +34,7 @@ def committed(rounds):
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "plain"])
 def test_every_policy_takes_it_and_the_text_is_plain_decoding_s(method, temperature):
     one, law = engine(), Sampling(temperature, seed=5)
-    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), law, max_new_tokens=40, policy=method))
+    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), law, max_new_tokens=40, policy=method, rule="walk"))
     assert committed(rounds) == one.plain(PROMPT, law, max_new_tokens=40)
     assert [fault for r in rounds for fault in faults(r)] == []
 
@@ -95,7 +95,7 @@ def test_past_its_own_context_it_drafts_nothing_and_the_run_goes_on():
 def test_differently_padded_vocabularies_meet_in_the_ids_that_both_know(vocabulary):
     one = engine(draft=model(vocab_size=vocabulary, pad_token_id=0))
     assert one.draft_model.vocabulary == min(vocabulary, tiny.VOCAB)
-    rounds = list(one.rounds(PROMPT, TreeShape(4, 3, 9), Sampling(1.5, seed=2), 40, policy="sps"))
+    rounds = list(one.rounds(PROMPT, TreeShape(4, 3, 9), Sampling(1.5, seed=2), 40, policy="sps", rule="walk"))
     assert committed(rounds) == one.plain(PROMPT, Sampling(1.5, seed=2), 40)
 
 

@@ -12,7 +12,7 @@ from eagle2.policy import make_policy
 
 
 def draft(*tokens):
-    made = NgramDrafter(100).begin(tokens[0])
+    made = NgramDrafter().begin(tokens[0])
     made.extend(torch.tensor(tokens[1:], dtype=torch.int64), torch.zeros(len(tokens) - 1, 1))
     return made
 
@@ -41,7 +41,7 @@ def test_no_more_than_the_longest_context_is_compared():
 
 def test_tokens_may_arrive_in_any_portions():
     text = [4, 1, 2, 6, 4, 1, 2, 7, 4, 1]
-    pieces = NgramDrafter(100).begin(4)
+    pieces = NgramDrafter().begin(4)
     for token in text[1:]:
         pieces.extend(torch.tensor([token]), torch.zeros(1, 1))
     assert pieces.continuation() == draft(*text).continuation() == [2, 7, 4, 1]

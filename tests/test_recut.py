@@ -13,19 +13,26 @@ from hypothesis import strategies as st
 from eagle2 import record, trace_file
 from eagle2.choices import choices
 from eagle2.config import EAGLE_PATHS, TreeShape
+from eagle2.costs import Costs
 from eagle2.policy import make_policy
-from eagle2.recut import Cut, as_round, cut, cut_again, cut_static, outcome, regrow
+from eagle2.recut import Cut, as_round, cut, cut_again, cut_auto, cut_static, outcome
 from eagle2.trace import ROOT, Round, Settings
 from eagle2.tree import flatten
 
 TRACES = sorted((Path(__file__).resolve().parent.parent / "assets" / "traces").glob("*.json.gz"))
 VOCABULARY = 7
+TABLES = (
+    Costs((1, 3, 5), (100.0, 120.0, 200.0), (10.0, 20.0, 20.0)),
+    Costs((1, 2, 8), (100.0, 101.0, 110.0), (1.0, 1.0, 2.0)),
+    Costs((1, 64), (50.0, 60.0), (5.0, 5.5)),
+    Costs((1, 2), (1.0, 1000.0), (1.0, 1.0)),
+)
 POLICIES = ("eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both", "chain")
 
 
-def drafted_round(policy: str, shape: TreeShape, salt: int) -> Round:
+def drafted_round(policy: str, shape: TreeShape, salt: int, costs: Costs | None = None) -> Round:
     """A round drafted by the tensor code over an arbitrary law of seven tokens; nothing of it is accepted."""
-    made = make_policy(policy, shape, VOCABULARY)
+    made = make_policy(policy, shape, VOCABULARY, costs)
     pool = ScriptedDraft(hashed(VOCABULARY, salt)).grow(made, made.shape.depth)
     flat = flatten(pool, made.keep(pool))
     columns = record.node_columns(pool, flat, torch.zeros(len(flat.parent), VOCABULARY), {})
@@ -120,6 +127,47 @@ def test_at_its_own_settings_a_round_is_cut_exactly_as_recorded(policy, top_k, d
 
 
 @given(
+    top_k=st.integers(1, 4),
+    depth=st.integers(1, 5),
+    max_nodes=st.integers(1, 30),
+    salt=st.integers(0, 10_000),
+    table=st.sampled_from(TABLES),
+)
+@settings(deadline=None, max_examples=120)
+def test_a_round_of_a_measured_budget_is_cut_exactly_as_recorded_from_its_costs(top_k, depth, max_nodes, salt, table):
+    shape = TreeShape(top_k, depth, max_nodes)
+    r = drafted_round("eagle2-auto", shape, salt, table)
+    wanted = Cut(tuple(range(r.drafted)), tuple(i for i, e in enumerate(r.expanded) if e), r.flattened, ())
+    assert cut_auto(r, shape, table) == wanted
+    trace = replace(
+        TRACE,
+        settings=Settings("eagle2-auto", shape),
+        effective=make_policy("eagle2-auto", shape, VOCABULARY, table).shape,
+        rounds=(replace(r, index=0),),
+        costs=table,
+    )
+    assert cut_again(trace, 0, trace.settings) == wanted
+
+
+@given(
+    shapes=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 30)), min_size=2, max_size=2),
+    salt=st.integers(0, 10_000),
+    tables=st.lists(st.sampled_from(TABLES), min_size=2, max_size=2),
+)
+@settings(deadline=None, max_examples=120)
+def test_an_exact_cut_by_costs_is_the_tree_that_they_grow(shapes, salt, tables):
+    was, other = (TreeShape(*shape) for shape in shapes)
+    for policy in ("eagle2", "eagle2-auto"):
+        r = drafted_round(policy, was, salt, tables[0])
+        truth = drafted_round("eagle2-auto", other, salt, tables[1])
+        made = cut_auto(r, other, tables[1])
+        if made.exact:
+            assert tokens(r, made.drafted) == tokens(truth, range(truth.drafted))
+            assert tokens(r, made.kept) == tokens(truth, truth.flattened)
+        assert {r.parent[node] for node in made.kept} <= {ROOT, *made.kept}
+
+
+@given(
     recorded=st.sampled_from(POLICIES),
     wanted=st.sampled_from(POLICIES),
     shapes=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 30)), min_size=2, max_size=2),
@@ -193,39 +241,30 @@ def test_what_a_recording_cannot_tell_is_refused_in_a_sentence():
         cut_again(skipping, 0, Settings())
     with pytest.raises(ValueError, match="policy 'plain' cannot be cut again"):
         cut_again(TRACE, 0, Settings("plain"))
+    with pytest.raises(ValueError, match="recorded no costs for eagle2-auto"):
+        cut_again(TRACE, 0, Settings("eagle2-auto"))
+    lookup = replace(TRACE, settings=Settings("eagle2", drafter="ngram"))
+    for trace, wanted in ((lookup, Settings()), (TRACE, Settings("eagle2", drafter="draft-model"))):
+        with pytest.raises(ValueError, match="a pool holds one drafter's likeliest guesses"):
+            cut_again(trace, 0, wanted)
+    sampled = replace(TRACE, settings=Settings("sps"))
+    with pytest.raises(ValueError, match="policy 'sps' cannot be cut again"):
+        cut_again(sampled, 0, Settings())
 
 
-def test_regrowing_at_the_same_settings_gives_the_round_as_recorded(tiny_engine):
-    shape = TreeShape(4, 3, 8)
-    asked_for = Settings("eagle2", shape, max_new_tokens=24)
-    ids = [5, 6, 7, 8]
-    trace = tiny_engine.trace(ids, list(tiny_engine.rounds(ids, shape, None, 24)), asked_for)
-    for index, r in enumerate(trace.rounds):
-        again = regrow(tiny_engine, trace, index, asked_for)
-        for field in fields(Round):
-            if field.name in ("confidence", "value"):
-                assert getattr(again, field.name) == pytest.approx(getattr(r, field.name), abs=1e-5)
-            elif field.name not in ("target_probability", "checks") and not field.name.endswith("_ms"):
-                assert getattr(again, field.name) == getattr(r, field.name), field.name
-        assert [(c.node, c.drawn, c.child) for c in again.checks] == [(c.node, c.drawn, c.child) for c in r.checks]
-
-
-OTHERS = (Settings("eagle2", TreeShape(2, 5, 6)), Settings("eagle"), Settings("static", paths=((0,), (1,))))
-
-
-@pytest.mark.parametrize("wanted", OTHERS, ids=lambda wanted: wanted.policy)
-def test_regrowing_at_other_settings_draws_the_same_tokens_from_the_same_prefix(tiny_engine, wanted):
-    ids, was = [5, 6, 7, 8], Settings("eagle2", TreeShape(4, 3, 8), max_new_tokens=24)
-    trace = tiny_engine.trace(ids, list(tiny_engine.rounds(ids, was.shape, None, 24)), was)
-    again = regrow(tiny_engine, trace, 2, wanted)
-    start = sum(len(r.committed) for r in trace.rounds[:2])
-    assert again.committed == trace.new_ids[start : start + len(again.committed)]
-    assert again.root == trace.rounds[2].root
-    same = cut_again(trace, 2, wanted)
-    if same.exact:
-        assert tokens(again, again.flattened) == tokens(trace.rounds[2], same.kept)
-
-
-def test_regrowing_needs_the_models_that_made_the_run(tiny_engine):
-    with pytest.raises(ValueError, match="load the same models"):
-        regrow(tiny_engine, TRACE, 0, Settings())
+def test_a_budget_clipped_by_the_context_is_told_from_one_that_stopped_itself():
+    """With levels that cost nothing the recorded tree would have gone on; deeper ones were never possible there."""
+    free = Costs((1, 64), (100.0, 100.0), (1.0, 1.0))
+    deep, clipped = (drafted_round("eagle2-auto", TreeShape(2, depth, 20), 3, free) for depth in (3, 2))
+    trace = replace(
+        TRACE, settings=Settings("eagle2-auto", TreeShape(2, 3, 20)), effective=TreeShape(2, 3, 10), costs=free
+    )
+    assert max(deep.depth) == 3
+    made = cut_again(replace(trace, rounds=(replace(clipped, index=0),)), 0, trace.settings)
+    assert (made.exact, made.kept) == (True, clipped.flattened)
+    dear = Costs((1, 64), (100.0, 100.0), (1.0, 1000.0))  # a level of several rows never pays
+    stopped = drafted_round("eagle2-auto", TreeShape(2, 3, 20), 3, dear)
+    assert max(stopped.depth) < 3
+    trace = replace(trace, rounds=(replace(stopped, index=0),), costs=dear)
+    assert cut_again(trace, 0, trace.settings).exact
+    assert not cut_again(trace, 0, Settings("eagle2", TreeShape(2, 3, 20))).exact  # deeper nodes were possible

@@ -70,9 +70,9 @@ def test_draws_follow_the_law():
 
 def test_a_draw_tells_its_probability_under_the_law():
     logits = torch.tensor([[0.5, 0.25, 0.25]]).log()
-    token, probability = drawer(logits, Sampling(1.0, top_p=0.7), [9])(0)
+    token, probability, _ = drawer(logits, Sampling(1.0, top_p=0.7), [9])(0)
     assert probability == pytest.approx({0: 2 / 3, 1: 1 / 3}[token])
-    assert drawer(logits, Sampling(0.0), [9])(0) == (0, 1.0)
+    assert drawer(logits, Sampling(0.0), [9])(0) == (0, 1.0, None)
 
 
 def test_noise_depends_on_seed_and_position_alone():

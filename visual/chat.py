@@ -3,7 +3,9 @@ rounds; what Python sends are the turns alone, so its messages do not grow with 
 
     log = chat.component()
     log.open_run(on_open, None, outputs)        # evt._data: run, round; a token of another turn was clicked
-    yield chat.message(visit.turns)
+    log.go_back(on_back, None, outputs)         # evt._data: run, round, text: go on from there; text: None if unchanged
+    log.future(on_future, None, outputs)        # evt._data: run; another future of the last turn is wanted
+    yield chat.message(visit.turns, language, visit.futures)
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ import plotly.graph_objects as go
 
 from visual.message import packed, serial
 from visual.session import Turn
+from visual.strings import say
 from visual.web_bundle import chart_script, chat_script
 
+EVENTS = ("open_run", "go_back", "future")
 RECEIVE = """
 let last = null;
 function take() {
@@ -33,7 +37,7 @@ watch('value', take);
 def component(value: str | None = None, language: str = "en", elem_id: str = "chat") -> gr.HTML:
     """The chat, empty or with a first message."""
     mount = "const part = mountChat(element.querySelector('.eagle-chat') || element, (name, detail) => {\n"
-    mount += "  if (name === 'open_run') trigger('open_run', detail);\n});\n"
+    mount += "".join(f"  if (name === '{name}') trigger('{name}', detail);\n" for name in EVENTS) + "});\n"
     return gr.HTML(
         value=value,
         html_template="<div class='eagle-chat'></div>",
@@ -44,23 +48,27 @@ def component(value: str | None = None, language: str = "en", elem_id: str = "ch
     )
 
 
-def message(turns: Sequence[Turn]) -> str:
-    """What the chat shows: user turns in order, each with the run that answers it."""
+def title(turn: Turn, language: str = "en") -> str:
+    """What a recorded run is called: in words if it is a shipped one, else by its file's name."""
+    return say(f"recording.{turn.recording}", language) if turn.recording else turn.name or ""
+
+
+def message(turns: Sequence[Turn], language: str = "en", futures: Sequence[Turn] = ()) -> str:
+    """What the chat shows: user turns in order, each with the run that answers it. futures: the last turn's."""
     shown = []
     for turn in turns:
-        begun = turn.messages[-1]["content"] if turn.messages and turn.messages[-1]["role"] == "assistant" else ""
         said = [m for m in turn.messages if m["role"] == "user"]
         system = [m["content"] for m in turn.messages if m["role"] == "system"] if turn is turns[0] else []
         shown.append(
             {
                 "run": turn.run,
-                "name": turn.name,
+                "name": turn.name and say("chat.recorded", language, name=title(turn, language)),
                 "system": system[0] if system else "",
-                "user": said[-1]["content"] if said else f"{len(turn.prompt_ids)} tokens",
-                "begun": begun,
+                "user": said[-1]["content"] if said else say("chat.ids_only", language, count=len(turn.prompt_ids)),
+                "begun": turn.answer_begun,
             }
         )
-    return packed({"turns": shown, "serial": serial()})
+    return packed({"turns": shown, "futures": [turn.run for turn in futures], "serial": serial()})
 
 
 def chart(elem_id: str, height: int | None = 300) -> gr.HTML:

@@ -40,6 +40,11 @@ class Common:
         role = 'role="alert" class="es-fault"' if alert else 'role="status"'
         return f"<p {role}>{for_html(self.say(key, **values))}</p>"
 
+    def loaded(self, turn: Turn) -> str:
+        """What the status line says of a recorded run."""
+        pair = panels.pair_name(turn.pair)
+        return self.tell("status.loaded", name=chat.title(turn, self.language), rounds=len(turn.rounds), pair=pair)
+
     def fault(self, error: Exception) -> dict:
         return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
 
@@ -60,7 +65,8 @@ class Common:
         return dict(zip(self.parts.fields[: len(values)], values, strict=True))
 
     def buttons(self, visit: Visit) -> dict:
-        busy, open_run = visit.busy, bool(visit.last and visit.last.open and visit.last.rounds)
+        busy, last = visit.busy, visit.last
+        open_run = bool(last and last.open and (last.rounds or last.begun))
         return {
             self.parts.generate: gr.update(
                 value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from eagle2.trace import Trace
 from visual import labels
+from visual.languages import PLACES
 from visual.message import packed, round_message, serial
 from visual.strings import say
 from visual.web_bundle import PLOTLY_JS, WEB, script
@@ -77,7 +78,7 @@ def html(trace: Trace, language: str = "en", play: bool = True) -> str:
         "message": message,
     }
     return FRAME.format(
-        language=language,
+        language=PLACES[language].tag,
         title=labels.for_html(title),
         plotly=in_script(PLOTLY_JS.read_text(encoding="utf-8")),
         run=packed(run),

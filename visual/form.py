@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from eagle2.config import AUTO, EAGLE_SHAPE, METHODS, Sampling, TreeShape, effective_shape, pool_size
+from eagle2.config import (
+    AUTO,
+    EAGLE_SHAPE,
+    METHODS,
+    WALK,
+    Sampling,
+    TreeShape,
+    effective_shape,
+    pool_size,
+    rule_of,
+)
+from eagle2.methods import DRAFTERS, LOOKUP, drafter_of
 from eagle2.trace import Settings
 from visual.labels import for_html
 from visual.strings import say
@@ -16,12 +27,16 @@ MOST = TreeShape(top_k=32, depth=12, max_nodes=256)
 MOST_SEED = 2**53 - 1
 """The largest whole number that a browser holds exactly."""
 
-FIELDS = ("method", "top_k", "depth", "max_nodes", "temperature", "top_p", "sample_top_k", "seed", "max_new_tokens")
+NUMBERS = ("top_k", "depth", "max_nodes", "temperature", "top_p", "sample_top_k", "seed", "max_new_tokens")
+FIELDS = ("method", *NUMBERS, "drafter")
 
 
 @dataclass(frozen=True)
 class Form:
-    """The form's values as Gradio or a link delivers them; whole numbers may come as floats."""
+    """The form's values as Gradio or a link delivers them; whole numbers may come as floats.
+
+    drafter: one of `methods.DRAFTERS`, or "" for the method's own.
+    """
 
     method: object = "eagle2"
     top_k: object = TreeShape().top_k
@@ -32,17 +47,21 @@ class Form:
     sample_top_k: object = 0
     seed: object = 0
     max_new_tokens: object = 96
+    drafter: object = ""
 
     @classmethod
     def of(cls, s: Settings) -> Form:
         """The form that asks for these settings."""
         sampling = (s.sampling.temperature, s.sampling.top_p, s.sampling.top_k, s.sampling.seed)
-        return cls(s.policy, s.shape.top_k, s.shape.depth, s.shape.max_nodes, *sampling, s.max_new_tokens)
+        tree = (s.shape.top_k, s.shape.depth, s.shape.max_nodes)
+        return cls(s.policy, *tree, *sampling, s.max_new_tokens, s.drafter or "")
 
     def settings(self, most_new_tokens: int, language: str = "en") -> Settings:
         """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it."""
         if self.method not in METHODS:
             raise ValueError(say("form.unknown_method", language, method=str(self.method)[:40]))
+        if self.drafter not in ("", *DRAFTERS):
+            raise ValueError(say("form.unknown_drafter", language, drafter=str(self.drafter)[:40]))
         shape = TreeShape(
             self._whole("top_k", MOST.top_k, language),
             self._whole("depth", MOST.depth, language),
@@ -55,7 +74,7 @@ class Form:
             self._whole("seed", MOST_SEED, language, least=0),
         )
         cap = self._whole("max_new_tokens", most_new_tokens, language)
-        return Settings(str(self.method), shape, sampling, cap)
+        return Settings(str(self.method), shape, sampling, cap, drafter=str(self.drafter) or None)
 
     def _number(self, name: str, language: str) -> float:
         value = getattr(self, name)
@@ -84,23 +103,25 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
     except ValueError as error:
         return f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'
     method, asked = settings.policy, settings.shape
-    shape = effective_shape(method, asked, 2**31)
+    lookup = drafter_of(method, settings.drafter) == LOOKUP
+    shape = effective_shape(method, asked, 1 if lookup else 2**31)
     lines = [say(f"method.{method}", language)]
+    if settings.drafter:
+        lines.append(say("form.drafted_by", language, drafter=say(f"drafter.{settings.drafter}", language)))
     if shape is None:
         lines.append(say("form.cost_plain", language))
     else:
         drafted = shape.max_nodes if method == "eagle" else pool_size(shape.top_k, shape.depth)
         sums = {"k": shape.top_k, "d": shape.depth, "less": shape.depth - 1, "pool": drafted, "kept": shape.max_nodes}
         pool = "form.pool_chain" if shape.top_k == 1 else "form.pool"
-        pool = {"eagle": "form.pool_static", AUTO: "form.pool_auto", "ngram": "form.pool_lookup"}.get(method, pool)
-        lines.append(say(pool, language, **sums))
-        cost = {AUTO: "form.cost_auto", "ngram": "form.cost_lookup"}.get(method, "form.cost")
+        pool = {"eagle": "form.pool_static", AUTO: "form.pool_auto"}.get(method, pool)
+        lines.append(say("form.pool_lookup" if lookup else pool, language, **sums))
+        cost = "form.cost_lookup" if lookup else {AUTO: "form.cost_auto"}.get(method, "form.cost")
         lines.append(say(cost, language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
         if method != "eagle" and shape.max_nodes != asked.max_nodes:
             lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
         if method == "eagle" and asked != EAGLE_SHAPE:
             lines.append(say("form.fixed", language))
-    lines.append(
-        say("form.greedy" if settings.sampling.greedy else "form.sampled", language, seed=settings.sampling.seed)
-    )
+    sampled = "form.sampled" if rule_of(method, settings.sampling) == WALK else "form.sampled_sps"
+    lines.append(say("form.greedy" if settings.sampling.greedy else sampled, language, seed=settings.sampling.seed))
     return "".join(f"<p>{for_html(line)}</p>" for line in lines)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eagle2.choices import by_value
+from eagle2.config import REJECTION
 from eagle2.trace import ROOT, Round
 from visual import strings
 from visual.labels import token_label
@@ -173,6 +174,12 @@ class Narrator:
     def verify(self, round: Round, phase: Phase) -> Sentence:
         path = walk(round)
         rows = 1 + len(round.flattened)
+        if round.rule == REJECTION:
+            key = "say.sampled_all" if len(path) == round.kept else "say.sampled_some"
+            return (
+                *self.fill("say.sampled", rows=rows, accepted=len(path), kept=round.kept),
+                *self.fill(key, bonus=self.bonus(round)),
+            )
         if not path:
             return self.fill("say.verify_none", rows=rows, root=self.root(round), bonus=self.bonus(round))
         steps = self.listed([self.node(round, i) for i in path], "say.then")
@@ -198,11 +205,12 @@ class Narrator:
             steps = self.listed([self.node(round, i) for i in path], "say.and")
             told = self.fill(key, path=steps, last=self.node(round, path[-1]), bonus=self.bonus(round))
         total = len(path) + 1
-        sentence = (*told, Part("text", " "), *self.tokens_said(total))
+        between = self.fill("say.between")
+        sentence = (*told, *between, *self.tokens_said(total))
         sentence += self.fill("say.predicted", predicted=Part("number", f"{round.predicted:.1f}"))
         committed = len(round.committed) - round.first
         if committed < total and round.finish is not None:
-            sentence += (Part("text", " "), *self.fill(f"say.{round.finish}", total=total, committed=committed))
+            sentence += (*between, *self.fill(f"say.{round.finish}", total=total, committed=committed))
         return sentence
 
     def tokens_said(self, total: int) -> Sentence:

@@ -5,17 +5,24 @@ Every visitor has a `Visit`; all share one `Studio`. Handlers return only what c
 
 from __future__ import annotations
 
+import json
+
 import gradio as gr
 
 from eagle2.trace import Trace
 from visual.common import Common
+from visual.comparing import Comparing
 from visual.figuring import Figuring
+from visual.languages import DEFAULT, PLACES
 from visual.parts import PROMPTS, Parts
 from visual.picking import Picking
 from visual.recutting import Recutting
+from visual.returning import Returning
 from visual.running import Running
-from visual.strings import say
+from visual.session import Visits
+from visual.strings import LANGUAGES, say
 from visual.studio import Studio
+from visual.switching import Switching
 from visual.viewing import Viewing
 
 MODEL = {"concurrency_id": "model", "show_progress": "hidden"}
@@ -37,23 +44,40 @@ COPY = """query => {
   return query;
 }"""
 
+LEAVE = "(view, ...typed) => [window.eagleLanguage.view(), ...typed]"
+GO = "address => window.eagleLanguage.go(address, %s)"
+ARRIVE = "() => window.eagleLanguage.arrive()"
 
-def build(studio: Studio, opened: tuple[str, Trace] | None = None, language: str = "en") -> gr.Blocks:
-    """The page of one app. opened: a saved run to show first, with its name."""
-    with gr.Blocks(title=say("page.title", language), fill_width=True, analytics_enabled=False) as blocks:
-        options = studio.options
-        status = say(f"status.{studio.state}", language)
-        parts = Parts(status, options.max_new_tokens, options.methods, language, open_to_all=not options.key)
-        common = Common(studio, parts, language)
-        wire(blocks, parts, Running(common), Viewing(common, opened))
-        wire_figures(parts, Figuring(common))
-        wire_what_if(parts, Recutting(common))
-        wire_models(parts, Picking(common))
-        studio.on_switch.append(common.visits.let_go)
+
+def build(studio: Studio, opened: tuple[str, Trace] | None = None) -> gr.Blocks:
+    """One app's pages, one for each language. opened: a saved run to show first, with its name."""
+    blocks = gr.Blocks(title=say("page.title"), fill_width=True, analytics_enabled=False)
+    visits = Visits()
+    studio.on_switch.append(visits.let_go)
+    for language in LANGUAGES:
+        fill(blocks, language, studio, visits, opened)
     return blocks
 
 
-def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
+def fill(
+    blocks: gr.Blocks, language: str, studio: Studio, visits: Visits, opened: tuple[str, Trace] | None = None
+) -> None:
+    """One language's page: its parts and their events."""
+    with blocks if language == DEFAULT else blocks.route(say("page.language", language), PLACES[language].path):
+        options = studio.options
+        status = say(f"status.{studio.state}", language)
+        parts = Parts(status, options.max_new_tokens, options.methods, language, open_to_all=not options.key)
+        common = Common(studio, parts, language, visits)
+        running, viewing = Running(common), Viewing(common, opened)
+        wire(blocks, parts, running, viewing, Switching(common, viewing.load))
+        wire_back(parts, Returning(common, running))
+        wire_figures(parts, Figuring(common))
+        wire_what_if(parts, Recutting(common))
+        wire_beside(parts, Comparing(common))
+        wire_models(parts, Picking(common))
+
+
+def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switching) -> None:
     """All events of a page."""
     running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
     shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart]
@@ -80,7 +104,13 @@ def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing) -> None:
         button.click(handler, None, [*down, p.status], **QUICK).then(None, down, None, js=DOWNLOAD)
     p.link.click(view.link, None, [p.query, p.status], **QUICK).then(None, p.query, None, js=COPY)
     p.clock.tick(view.tick, None, [p.status, p.clock], **QUICK)
-    blocks.load(view.load, None, [*shown, p.system, *p.fields, p.pending, p.meaning], **QUICK).then(
+    for language, button in p.languages.items():
+        leave = switch.leaving(language)
+        button.click(leave, [p.view, *asked], [p.elsewhere, p.status], js=LEAVE, trigger_mode="once", **QUICK).then(
+            None, p.elsewhere, None, js=GO % json.dumps(language)
+        )
+    first = [*shown, p.system, *p.fields, p.pending, p.meaning]
+    blocks.load(switch.load, None, first, **QUICK).then(None, None, None, js=ARRIVE).then(
         run.link_opened, [p.pending, *asked], shown, **MODEL
     )
     blocks.unload(view.leave)
@@ -117,3 +147,19 @@ def wire_models(p: Parts, picking: Picking) -> None:
     gr.on([k.load.click, *(part.submit for part in fields)], picking.load, fields, shown, trigger_mode="once", **QUICK)
     k.cancel.click(picking.cancel, None, shown, **QUICK)
     k.clock.tick(picking.tick, None, [*shown, p.status, *p.fields], trigger_mode="once", **QUICK)
+
+
+def wire_beside(p: Parts, comparing: Comparing) -> None:
+    """The events of the tab "Compare"."""
+    drawn = [p.beside_note, p.beside_table, *p.beside_heads, *p.beside_trees]
+    p.tabs.select(comparing.tab, None, [*drawn, p.beside_position], **QUICK)
+    p.beside_position.input(comparing.move, p.beside_position, drawn, trigger_mode="always_last", **QUICK)
+    outputs = [*drawn, p.beside_position, p.generate, p.step, p.stop]
+    p.beside_run.click(comparing.run, p.beside_preset, outputs, trigger_mode="once", **MODEL)
+
+
+def wire_back(p: Parts, returning: Returning) -> None:
+    """The events that go back in time."""
+    shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart, p.generate, p.step, p.stop]
+    p.log.go_back(returning.back, p.fields, shown, trigger_mode="once", **MODEL)
+    p.log.future(returning.future, None, shown, trigger_mode="once", **QUICK)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eagle2 import metrics
+from eagle2.config import WALK
 from eagle2.trace import Pair
 from visual.labels import for_html
 from visual.session import Turn
@@ -19,7 +20,8 @@ from visual.strings import say
 class Comparison:
     """The speed and losslessness check of one run. speedup: this run's tokens/s over plain decoding's.
 
-    None where a run is too short to have a speed: its only token came from the prefill.
+    None where a run is too short to have a speed: its only token came from the prefill. in_law: whether rejection
+    sampling wrote it, so that its text equals plain decoding's in law and not token by token.
     """
 
     speedup: float | None
@@ -27,6 +29,7 @@ class Comparison:
     checked: int
     differing: int
     near_ties: int
+    in_law: bool = False
 
 
 def chip(text: str, title: str = "", kind: str = "") -> str:
@@ -36,6 +39,8 @@ def chip(text: str, title: str = "", kind: str = "") -> str:
 def method_chip(turn: Turn, language: str) -> str:
     s = turn.settings
     name = say(f"method_name.{s.policy}", language)
+    if s.drafter:
+        name = f"{name} · {say(f'drafter.{s.drafter}', language)}"
     drafted = [r for r in turn.rounds if r.drafted]
     if s.policy in ("plain", "eagle") or not drafted:
         return chip(name)
@@ -60,9 +65,13 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
         parts.append(chip(rate, say("formula.speed", language)))
     if found is not None:
         parts.append(chip(told_speedup(found, language), say("formula.speedup", language)))
-        lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
-        parts.append(chip(lossless, say("formula.lossless", language), "es-good" if not found.differing else "es-bad"))
-    if turn.pair.head_drafts(turn.settings.policy) and metrics.near_floor(turn.rounds):
+        if found.in_law:
+            parts.append(chip(say("chip.in_law", language), say("metrics.in_law", language), "es-good"))
+        else:
+            lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
+            kind = "es-good" if not found.differing else "es-bad"
+            parts.append(chip(lossless, say("formula.lossless", language), kind))
+    if turn.pair.head_drafts(turn.settings) and metrics.near_floor(turn.rounds):
         parts.append(chip(say("chip.misfit", language), say("chip.misfit_title", language), "es-bad"))
     if turn.name:
         parts.append(chip(say("chip.recorded", language), say("chip.recorded_title", language)))
@@ -85,7 +94,7 @@ def pair_facts(pair: Pair) -> dict[str, str]:
 def vocabulary_sizes(turn: Turn) -> dict[str, str] | None:
     """How many tokens were drafted from, and of how many, where that is not the target's whole vocabulary."""
     pair = turn.pair
-    if pair.draft_vocabulary is None or not pair.head_drafts(turn.settings.policy):
+    if pair.draft_vocabulary is None or not pair.head_drafts(turn.settings):
         return None
     return {"draft": f"{pair.draft_vocabulary:,}", "all": f"{pair.vocabulary:,}"}
 
@@ -118,7 +127,7 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         ("passes", str(metrics.passes(rounds))),
         ("share", f"{accepted / kept:.1%} ({accepted} / {kept})" if kept else "–"),
     ]
-    drafted = [r for r in rounds if r.token and r.bonus is not None]
+    drafted = [r for r in rounds if r.token and r.bonus is not None and r.rule == WALK]
     if drafted:
         expected = sum(r.predicted for r in drafted) / len(drafted)
         happened = sum(len(r.accepted) + 1 for r in drafted) / len(drafted)
@@ -127,11 +136,14 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         rows.append(("speed", f"{speed.tokens_per_s:.1f}"))
         split = (f"{share:.0%}" for share in (speed.draft_share, speed.verify_share, speed.rest_share))
         rows.append(("split", " / ".join(split)))
-        rows.append(("prefill", f"{speed.prefill_ms:.0f} ms"))
+        rows.append(("prefill", say("metrics.ms", language, ms=f"{speed.prefill_ms:.0f}")))
     if found is not None:
-        plain = "" if found.speedup is None else f" ({found.plain_tokens_per_s:.1f} tokens/s)"
+        rate = say("chip.speed", language, speed=f"{found.plain_tokens_per_s or 0:.1f}")
+        plain = "" if found.speedup is None else f" ({rate})"
         rows.append(("speedup", f"{told_speedup(found, language)}{plain}"))
-        rows.append(("lossless", say("metrics.verdict", language, **verdict(found))))
+        rows.append(
+            ("lossless", say("metrics.in_law" if found.in_law else "metrics.verdict", language, **verdict(found)))
+        )
     depths = metrics.acceptance_by_depth(rounds)
     if depths:
         told = " · ".join(f"{a / n:.0%}" for n, a in depths if n)
@@ -145,6 +157,11 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
     sizes = vocabulary_sizes(turn)
     note = f'<p class="es-muted">{for_html(say("chip.vocabulary_title", language, **sizes))}</p>' if sizes else ""
     return f'<table class="es-table"><tbody>{body}</tbody></table>{note}'
+
+
+def head(text: str) -> str:
+    """What stands over a picture."""
+    return f'<h3 class="es-what-if-head">{for_html(text)}</h3>'
 
 
 def columns_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import gradio as gr
 
+from eagle2.methods import DRAFT_MODEL, DRAFTERS
 from eagle2.recut import LIKELIEST
-from visual import chat, figures, panels, player
+from visual import chat, figures, lesson, panels, player
 from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
+from visual.languages import others
 from visual.picker import Picker
 from visual.strings import say
 
@@ -35,6 +37,14 @@ PROMPTS = (
     "Count from 1 to 30.",
 )
 RECUT_METHODS = tuple(method for method in LIKELIEST if method != "static")
+PRESETS = {
+    "static": ("eagle", "eagle2"),
+    "chain": ("chain", "eagle2"),
+    "no-value": ("eagle2-no-value", "eagle2"),
+    "no-rerank": ("eagle2-no-rerank", "eagle2"),
+    "no-both": ("eagle2-no-both", "eagle2"),
+}
+"""What can be compared: the paper's figure 4, a chain, and the ablations of its table 3."""
 SCOPES = ("run", "conversation", "recorded", "files")
 FIGURES = (
     figures.reliability,
@@ -58,7 +68,9 @@ class Parts:
         self.language = language
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
+            lesson.component(language)
             self.chips = gr.HTML(panels.chips(None, status, language=language), elem_id="chips", padding=False)
+            self.languages = {other: self._language(other) for other in others(language)}
         with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
             self._settings()
         with gr.Row(equal_height=False, elem_classes="es-main"):
@@ -68,9 +80,16 @@ class Parts:
                 self._tabs(open_to_all)
         self.clock = gr.Timer(1.0)
         self.pending = gr.State(None)
+        self.elsewhere, self.view = gr.Textbox(visible=False), gr.Textbox(visible=False)
 
     def say(self, key: str) -> str:
         return say(key, self.language)
+
+    def _language(self, other: str) -> gr.Button:
+        """The button that leads to another language's page, in that language's own word."""
+        return gr.Button(
+            say("page.language", other), size="sm", min_width=60, elem_id=f"to-{other}", elem_classes="es-language"
+        )
 
     def _chat(self) -> None:
         self.log = chat.component(language=self.language)
@@ -110,6 +129,14 @@ class Parts:
             label=t("form.method"),
             elem_id="method",
         )
+        drafters = ["", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in self.methods)]
+        self.drafter = gr.Dropdown(
+            choices=[(t(f"drafter.{who}"), who) for who in drafters],
+            value=default.drafter,
+            label=t("form.drafter"),
+            info=t("form.drafter_info"),
+            elem_id="drafter",
+        )
 
         def slider(name: str, least: float, largest: float, step: float) -> gr.Slider:
             info = f"form.{name}_info"
@@ -146,7 +173,7 @@ class Parts:
         )
         self.fields = [
             self.method, self.top_k, self.depth, self.max_nodes, self.temperature, self.top_p, self.sample_top_k,
-            self.seed, self.max_new_tokens,
+            self.seed, self.max_new_tokens, self.drafter,
         ]  # fmt: skip
 
     def _tabs(self, open_to_all: bool) -> None:
@@ -162,6 +189,8 @@ class Parts:
             self._figures()
         with gr.Tab(t("page.tab_what_if"), id="what-if"):
             self._what_if()
+        with gr.Tab(t("page.tab_compare"), id="compare-tab"):
+            self._beside()
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
             with gr.Row():
@@ -239,10 +268,37 @@ class Parts:
                 for name in ("top_k", "depth", "max_nodes")
             ]
         self.what_if = [method, *sliders]
-        self.regrow = gr.Button(t("what_if.regrow"), elem_id="regrow")
-        self.what_if_note = gr.HTML(elem_id="what-if-note", padding=False)
+        with gr.Row(elem_classes="es-said"):
+            with gr.Column(scale=3, min_width=300):
+                self.what_if_note = gr.HTML(elem_id="what-if-note", padding=False)
+            self.regrow = gr.Button(t("what_if.regrow"), elem_id="regrow", min_width=330)
+        self.what_if_before, self.what_if_after = self._pair(
+            "what-if", {side: panels.head(t(f"what_if.{side}")) for side in ("before", "after")}
+        )[1]
         self.what_if_table = gr.HTML(elem_id="what-if-table", padding=False)
-        gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.before'))}</h3>", padding=False)
-        self.what_if_before = chat.chart("what-if-before", None)
-        gr.HTML(f"<h3 class='es-what-if-head'>{for_html(t('what_if.after'))}</h3>", padding=False)
-        self.what_if_after = chat.chart("what-if-after", None)
+
+    def _beside(self) -> None:
+        t = self.say
+        gr.HTML(f"<p class='es-muted'>{for_html(t('beside.about'))}</p>", padding=False)
+        with gr.Row(elem_classes="es-beside"):
+            self.beside_preset = gr.Dropdown(
+                [(t(f"beside.preset.{name}"), name) for name in PRESETS],
+                value="static",
+                label=t("beside.preset"),
+                elem_id="beside-preset",
+            )
+            self.beside_run = gr.Button(t("beside.run"), elem_id="beside-run")
+        self.beside_note = gr.HTML(elem_id="beside-note", padding=False)
+        self.beside_position = gr.Slider(1, 2, 1, step=1, label=t("beside.position"), elem_id="beside-position")
+        self.beside_heads, self.beside_trees = self._pair("beside", {"left": "", "right": ""})
+        self.beside_table = gr.HTML(elem_id="beside-table", padding=False)
+
+    def _pair(self, name: str, heads: dict[str, str]) -> tuple[list[gr.HTML], list[gr.HTML]]:
+        """Two trees next to each other, each under its head: the heads, the trees. heads: by side, as HTML."""
+        told, trees = [], []
+        with gr.Row(elem_classes="es-pair"):
+            for side, head in heads.items():
+                with gr.Column(min_width=330):
+                    told.append(gr.HTML(head, elem_id=f"{name}-head-{side}", padding=False))
+                    trees.append(chat.chart(f"{name}-{side}", None))
+        return told, trees

@@ -10,7 +10,8 @@
 
 The value is a message as text (see `message`). Gradio may drop one that another follows quickly: the browser sees from
 `count` that rounds are missing and asks for them with `need`. In the page itself, `document` hears "eagle:shown"
-(detail: run, round, phase) and obeys "eagle:goto" (detail: round, phase, play), so a click in the chat needs no server.
+(detail: run, live, round, phase; drafted, kept and width, the tree's first level) and obeys "eagle:goto" (detail:
+round, phase, play), so a click in the chat needs no server.
 <html data-lecture="on"> and <html data-theme="dark"> (or Gradio's body.dark) switch looks.
 """
 

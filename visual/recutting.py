@@ -71,7 +71,8 @@ class Recutting:
             return self._empty("what_if.no_nodes", round=index + 1)
         try:
             most = self.studio.options.max_new_tokens
-            settings = Form(*values, max_new_tokens=most).settings(most, self.language)
+            asked = Form(*values, max_new_tokens=most).settings(most, self.language)
+            settings = replace(asked, drafter=turn.settings.drafter)
             other = make(turn, index, settings)
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
             return {self.parts.what_if_note: f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'}

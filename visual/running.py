@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gradio as gr
 
@@ -25,11 +25,11 @@ class Running:
 
     def generate(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """Answer a prompt; without one, go on with the open run."""
-        yield from self._run(self.common.visit(request), prompt, system, Form(*values), None)
+        yield from self._asked(self.common.visit(request), prompt, system, Form(*values), None)
 
     def step(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """One round: of a new prompt's run, else of the open one."""
-        yield from self._run(self.common.visit(request), prompt, system, Form(*values), 1)
+        yield from self._asked(self.common.visit(request), prompt, system, Form(*values), 1)
 
     def link_opened(
         self, request: gr.Request, pending: int | None, prompt: str, system: str, *values: object
@@ -39,7 +39,7 @@ class Running:
             yield {self.parts.status: gr.skip()}
             return
         visit = self.common.visit(request)
-        yield from self._run(visit, prompt, system, Form(*values), None)
+        yield from self._asked(visit, prompt, system, Form(*values), None)
         if pending > 0 and visit.shown and visit.shown.rounds:
             turn = visit.shown
             at = min(pending, len(turn.rounds)) - 1
@@ -58,13 +58,20 @@ class Running:
         return {
             **self.common.summary(None),
             **self.common.buttons(visit),
-            self.parts.log: chat.message([]),
+            self.parts.log: chat.message([], self.language),
             self.parts.player: player.message_reset("none", live=False),
             self.parts.recorded: None,
             self.parts.status: "",
         }
 
-    def _run(self, visit: Visit, prompt: str, system: str, form: Form, limit: int | None) -> Iterator[dict]:
+    def _asked(self, visit: Visit, prompt: str, system: str, form: Form, limit: int | None) -> Iterator[dict]:
+        yield from self.run(visit, lambda: self._turn(visit, prompt, system, form), limit)
+
+    def run(self, visit: Visit, begin: Callable[[], tuple[Turn, dict]], limit: int | None = None) -> Iterator[dict]:
+        """A visitor's run, at most `limit` rounds of it. begin: gives the turn, and what the page shows at its start.
+
+        A ValueError of `begin` is shown and leaves everything as it was.
+        """
         if visit.busy:
             yield {self.parts.status: self.common.tell("status.busy", True)}
             return
@@ -76,7 +83,7 @@ class Running:
                 ),
                 **self.common.buttons(visit),
             }
-            turn, shown = self._turn(visit, prompt, system, form)
+            turn, shown = begin()
             yield shown
             yield from self._stream(visit, turn, limit)
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
@@ -98,7 +105,7 @@ class Running:
                 self.parts.prompt: "",
                 self.parts.recorded: None,
                 self.parts.status: self.common.tell("pair.new_chat" if other else "status.generating"),
-                self.parts.log: chat.message(visit.turns),
+                self.parts.log: chat.message(visit.turns, self.language, visit.futures),
                 self.parts.player: player.message_reset(turn.run),
             }
         turn = visit.last

@@ -7,6 +7,7 @@ the new one. A run can be taken round by round, stopped anywhere and gone on wit
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 
 from eagle2.config import AUTO, TreeShape
 from eagle2.costs import Costs
+from eagle2.regrow import check_pair
 from eagle2.trace import Pair, Round, Settings, Trace
 from visual.loads import Load
 
@@ -24,9 +26,10 @@ _RUNS = itertools.count(1)
 class Turn:
     """A prompt and its rounds so far.
 
-    messages: the chat up to this user turn. effective: the shape after clamping. name: what a recorded run is called,
-    None for one made here; recording: its key among the shipped ones. source: the live generator. found: the comparison
-    with plain decoding, once it was asked for. costs: the machine's, where the method decides by them.
+    messages: the chat up to this user turn. effective: the shape after clamping. name: a recorded run's file or key,
+    None for a run made here; recording: its key among the shipped ones. source: the live generator. found: the
+    comparison with plain decoding, once it was asked for. costs: the machine's, where the method decides by them.
+    begun: how many of the prompt's last ids belong to the answer already: the text kept of a run one went back in.
     """
 
     prompt_ids: list[int]
@@ -42,6 +45,26 @@ class Turn:
     costs: Costs | None = None
     source: Iterator[Round] | None = None
     found: object | None = None
+    begun: int = 0
+
+    @property
+    def asked(self) -> list[dict[str, str]]:
+        """The chat up to the user's words, without the answer's given beginning."""
+        return self.messages[:-1] if self._answers else self.messages
+
+    @property
+    def answer_begun(self) -> str:
+        """The answer's given beginning, "" where it has none."""
+        return self.messages[-1]["content"] if self._answers else ""
+
+    @property
+    def _answers(self) -> bool:
+        return bool(self.messages) and self.messages[-1]["role"] == "assistant"
+
+    @property
+    def answer_ids(self) -> list[int]:
+        """The answer, its given beginning included."""
+        return self.ids[len(self.prompt_ids) - self.begun :]
 
     @property
     def ids(self) -> list[int]:
@@ -65,6 +88,14 @@ class Turn:
         if source is not None:
             source.close()
 
+    def ready(self, engine: object) -> None:
+        """Have the generator that goes on behind the rounds so far. Raises ValueError where the engine cannot."""
+        s = self.settings
+        policy = engine.policy(s.policy, s.shape, s.drafter)
+        self.effective = policy.shape if policy else None
+        self.costs = engine.costs_with(s.drafter) if s.policy == AUTO else None
+        self.source = rounds_of(self, engine)
+
     def trace(self) -> Trace:
         """The run so far as a record."""
         messages = tuple((turn["role"], turn["content"]) for turn in self.messages)
@@ -81,6 +112,8 @@ class Visit:
     waited: whether it was told that the models are loading. quiet: its status line says something that stays. figured:
     what the open figures were drawn from. owner: whether it proved to be the page's. awaited: the load it began, until
     it was told of its end.
+    beside: the two runs of a comparison, () before the first.
+    futures: of the last turn, in the order they were begun and the present one among them; () where there is no other.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -93,6 +126,8 @@ class Visit:
     figured: tuple = ()
     owner: bool = False
     awaited: Load | None = None
+    beside: tuple[Turn, ...] = ()
+    futures: tuple[Turn, ...] = ()
 
     @property
     def last(self) -> Turn | None:
@@ -108,6 +143,7 @@ class Visit:
     def load(self, trace: Trace, name: str) -> Turn:
         """Show a recorded run instead of the conversation so far."""
         self.close()
+        self.futures = ()
         self.turns = [Turn.recorded(trace, name)]
         self.shown = self.turns[0]
         return self.shown
@@ -121,22 +157,54 @@ class Visit:
             messages.append(turn)
             ids, turns = engine.encode_chat(messages), []
         else:
-            ids = engine.encode_follow_up(last.messages, last.ids, prompt)
-            messages = [
-                *last.messages,
-                {"role": "assistant", "content": engine.decode(last.ids[len(last.prompt_ids) :])},
-                turn,
-            ]
+            ids = engine.encode_follow_up(last.asked, last.ids, prompt)
+            messages = [*last.asked, {"role": "assistant", "content": engine.decode(last.answer_ids)}, turn]
             turns = self.turns
         made = Turn(ids, messages, settings, engine.pair)
-        policy = engine.policy(settings.policy, settings.shape)
-        made.effective = policy.shape if policy else None
-        made.costs = engine.costs if settings.policy == AUTO else None
-        made.source = engine.rounds(ids, settings.shape, settings.sampling, settings.max_new_tokens, settings.policy)
+        made.ready(engine)
         self.close()
+        self.futures = ()
         self.turns = [*turns, made]
         self.shown = made
         return made
+
+    def back(self, index: int, text: str | None, settings: Settings, engine: object) -> Turn:
+        """Begin a run that goes on from the last turn's answer as it was after round `index`, or from `text` instead.
+
+        A record holds one prompt under one set of settings. So what is kept of the answer becomes the end of the new
+        run's prompt: each record stays true of all its rounds, and what is measured was made under the new settings. An
+        end token is not kept. The run as it was stays among `futures`. Raises ValueError where the engine has other
+        models or cannot do this.
+        """
+        last = self.turns[-1]
+        check_pair(engine, last.pair)
+        asked, given = last.prompt_ids[: len(last.prompt_ids) - last.begun], last.answer_ids[: last.begun]
+        kept = [*given, *(token for r in last.rounds[: index + 1] for token in r.committed)]
+        while kept and kept[-1] in engine.target.end_ids:
+            kept.pop()
+        if text is None:
+            text = engine.decode(kept)
+        else:
+            kept = engine.encode_answer(text)
+        messages = [*last.asked, *([{"role": "assistant", "content": text}] if kept else [])]
+        made = Turn([*asked, *kept], messages, settings, last.pair, dict(last.tokens), begun=len(kept))
+        made.ready(engine)
+        self.close()
+        self.futures = (*(self.futures or (last,)), made)
+        return self._put(made)
+
+    def switch(self, run: str) -> Turn:
+        """Show the future of that name instead of the present one. Raises ValueError where there is none."""
+        for turn in self.futures:
+            if turn.run == run:
+                self.close()
+                return self._put(turn)
+        raise ValueError("that future is not part of this conversation any more")
+
+    def _put(self, turn: Turn) -> Turn:
+        self.turns = [*self.turns[:-1], turn]
+        self.shown = turn
+        return turn
 
     def close(self) -> None:
         """Let go of the live run's generator, if there is one; the run can still be gone on with."""
@@ -145,20 +213,27 @@ class Visit:
 
     def clear(self) -> None:
         self.close()
-        self.turns, self.shown = [], None
+        self.turns, self.futures, self.shown = [], (), None
 
 
 def advance(turn: Turn, engine: object) -> Round:
     """The next round of an open run, from its generator or, where that is gone, behind the rounds so far."""
     if turn.source is None:
-        s = turn.settings
-        turn.source = engine.rounds(turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds)
+        turn.source = rounds_of(turn, engine)
     source, turn.source = turn.source, None  # where the round fails, the next try begins behind the rounds so far
     made = next(source)
     if not made.finish:
         turn.source = source
     absorb(turn, made, engine)
     return made
+
+
+def rounds_of(turn: Turn, engine: object) -> Iterator[Round]:
+    """The rounds still to come of an open run."""
+    s = turn.settings
+    return engine.rounds(
+        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds, drafter=s.drafter
+    )
 
 
 def absorb(turn: Turn, made: Round, engine: object) -> None:
@@ -174,6 +249,7 @@ class Visits:
     def __init__(self, limit: int = 100) -> None:
         self._limit = limit
         self._visits: OrderedDict[str, Visit] = OrderedDict()
+        self._parked: OrderedDict[str, tuple[str, Visit, object]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, session: str | None) -> Visit:
@@ -202,6 +278,28 @@ class Visits:
             idle = [visit for visit in self._visits.values() if not visit.busy]
         for visit in idle:
             visit.close()
+
+    def park(self, session: str, carried: object = None) -> str:
+        """A key with which another session, that of the same tab's next page, takes this visit over, once."""
+        key = secrets.token_urlsafe(16)
+        visit = self.of(session)
+        with self._lock:
+            self._parked[key] = (session, visit, carried)
+            while len(self._parked) > self._limit:
+                self._parked.popitem(last=False)
+        return key
+
+    def resume(self, key: str, session: str) -> tuple[Visit, object] | None:
+        """The visit parked under a key, now this session's, and what was carried; None for a key that is not known."""
+        with self._lock:
+            if key not in self._parked:
+                return None
+            before, visit, carried = self._parked.pop(key)
+            if self._visits.get(before) is visit:
+                del self._visits[before]  # so that the page left behind, when it is closed, halts nothing
+            self._visits[session] = visit
+            visit.halt = False
+            return visit, carried
 
     def __len__(self) -> int:
         return len(self._visits)

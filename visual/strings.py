@@ -11,8 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from visual.strings_lab import LAB_ENGLISH
+from visual.strings_lesson import LESSON_ENGLISH
 from visual.strings_page import PAGE_ENGLISH
 from visual.strings_pair import PAIR_ENGLISH
+from visual.strings_zh import CHINESE
 
 ENGLISH: Mapping[str, str] = MappingProxyType(
     {
@@ -68,6 +70,8 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "panel.mask_size": "{rows} × {rows}",
         "panel.values": "Values of all drafted nodes, best first",
         "panel.outline": "Draft tree as a list. Arrow keys move, Home goes to the root.",
+        "panel.outline_node": "{label}, value V {value}, {fate}",
+        "panel.outline_root": "{label}, {root}",
         # tools
         "tool.all": "All nodes",
         "tool.all_title": "Show every drafted node as a dot",
@@ -120,7 +124,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "legend.note.target": "number: target's probability",
         # figures
         "tree.chip": "{count} pruned after {parent}",
-        "tree.chip_below": "and {count} below them",
+        "tree.chip_below": " and {count} below them",
         "tree.root": "root: the last committed token",
         "tree.bonus": "bonus: the target's own token",
         "hover.node": "V {value} · c {confidence} · rank {rank} of {drafted}",
@@ -172,7 +176,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "inspector.sees_prefix": "prefix ({prefix})",
         "inspector.top": "Target's top 5 after {label}",
         "inspector.top_missing": "The walk did not come here.",
-        "inspector.drawn": "drawn",
+        "inspector.drawn": "drawn: ",
         "inspector.drawn_child": "{label}, a child: the walk goes on",
         "inspector.drawn_bonus": "{label}, which no child holds: the bonus",
         "inspector.drawn_leaf": "{label}, past the end of this branch: the bonus",
@@ -192,6 +196,9 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "export.settings": "{target} with {head} · {policy} · top_k {top_k} · depth {depth} · max_nodes {max_nodes} · "
         "temperature {temperature}",
         "export.no_head": "no draft head",
+        "export.role.user": "user: {text}",
+        "export.role.assistant": "assistant: {text}",
+        "export.role.system": "system: {text}",
         # narration
         "say.expand_first_one": "From the root {root} the drafter proposes one next token: {best} (c = {confidence}).",
         "say.expand_first_many": "From the root {root} the drafter proposes its {count} likeliest next tokens; "
@@ -219,6 +226,10 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "say.verify_none": "One pass of the target over {rows} rows. At the root {root} it chooses {bonus}, which no "
         "branch holds.",
         "say.verify_plain": "The target reads the root {root} alone and gives one token.",
+        "say.sampled": "One pass of the target over {rows} rows. The chain was sampled from the draft model, so each "
+        "of its tokens is accepted with probability min(1, p/q): {accepted} of {kept} were.",
+        "say.sampled_all": " After the last one the target draws {bonus}.",
+        "say.sampled_some": " The first that is refused gives way to {bonus}, drawn from what p has over q.",
         "say.accept_path": "The target agrees with {path}; at {last} it wants {bonus}, which no branch holds, "
         "so {bonus} is the bonus.",
         "say.accept_leaf": "The target agrees with {path}, to the end of that branch; the token it adds there, "
@@ -238,6 +249,7 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "say.length": "The length limit is reached: of the {total} tokens the text keeps {committed}.",
         "say.prefill": "The token drawn from the prompt's own pass, {root}, already ended the run; nothing was "
         "drafted.",
+        "say.between": " ",
         "say.and": " and ",
         "say.then": ", then ",
         "say.comma": ", ",
@@ -247,15 +259,17 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         **PAGE_ENGLISH,
         **LAB_ENGLISH,
         **PAIR_ENGLISH,
+        **LESSON_ENGLISH,
         "method.page": (Path(__file__).parent / "method.en.md").read_text(encoding="utf-8"),
     }
 )
 
 PLACE = re.compile(r"\{(\w+)\}")
 
-LANGUAGES: Mapping[str, Mapping[str, str]] = MappingProxyType({"en": ENGLISH})
+LANGUAGES: Mapping[str, Mapping[str, str]] = MappingProxyType({"en": ENGLISH, "zh": {**ENGLISH, **CHINESE}})
+"""What a table lacks is said in English: a sentence to read is better than a page that fails. A test names it."""
 
 
 def say(key: str, language: str = "en", **values: object) -> str:
-    """The string of a key, filled in. An unknown key raises: a missing translation is a fault, not a blank."""
+    """The string of a key, filled in. An unknown key raises: it is a fault, not a blank."""
     return PLACE.sub(lambda place: str(values.get(place[1], place[0])), LANGUAGES[language][key])

@@ -1,4 +1,4 @@
-"""The strings of the laboratory: figures over a session, what if."""
+"""The strings of the laboratory: figures over a session, what if, side by side, back in time."""
 
 from __future__ import annotations
 
@@ -60,6 +60,43 @@ LAB_ENGLISH = {
     "what_if.row_predicted": "tokens predicted: 1 + sum of kept values",
     "what_if.row_tokens": "tokens it brings, bonus included",
     "what_if.row_yield": "tokens per verified row",
+    # the tab "Compare"
+    "page.tab_compare": "Compare",
+    "beside.about": "The prompt and seed of the run that is shown, under two methods. The texts are the same by "
+    "construction, whatever the trees; what differs is how many target passes they take.",
+    "beside.preset": "Compare",
+    "beside.preset.static": "EAGLE's static tree with EAGLE-2 (figure 4)",
+    "beside.preset.chain": "a chain with EAGLE-2",
+    "beside.preset.no-value": "without value with EAGLE-2 (table 3)",
+    "beside.preset.no-rerank": "without reranking with EAGLE-2 (table 3)",
+    "beside.preset.no-both": "without both with EAGLE-2 (table 3)",
+    "beside.run": "Run both",
+    "beside.running": "{name}: round {round}…",
+    "beside.position": "Place in the text: new tokens",
+    "beside.same": "Checked: the {count} tokens that both wrote are the same.",
+    "beside.differ": "The texts differ from token {place} on. Rounding can do that where the target's two best scores "
+    "are nearly equal; anything else would be a fault.",
+    "beside.at": "Token {position}: “{token}”.",
+    "beside.round": "{name}: round {round} of {rounds}",
+    "beside.row_tokens": "tokens so far, the prefill's left out",
+    "beside.row_passes": "target passes",
+    "beside.row_tau": "τ, bonus included",
+    "beside.row_verified": "rows verified, roots included",
+    "beside.row_time": "decoding time",
+    # back in time
+    "back.back": "Go on from round {round}…",
+    "back.title": "Edit the answer up to this round, or leave it, and go on from there under the settings of now",
+    "back.field": "The answer up to this round",
+    "back.hint": "Edit this, or leave it as it is. The run goes on from here under the settings of now; what followed "
+    "before is kept beside it.",
+    "back.go": "Go on from here",
+    "back.cancel": "Cancel",
+    "back.futures": "Futures of this answer",
+    "back.place": "{place} of {count}",
+    "back.earlier": "The future before",
+    "back.later": "The next future",
+    "back.none": "Only the last run made here can be gone back in, and this is another.",
+    "back.switched": "Future {place} of this answer, as it was left.",
     # figures over a session
     "session.confidence": "confidence c",
     "session.drawn_share": "share the target drew",

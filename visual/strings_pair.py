@@ -23,8 +23,8 @@ PAIR_ENGLISH = {
     "pair.shape_value": "top_k {k} · depth {d} · {m} nodes",
     "pair.no_head": "none: plain decoding and prompt lookup only",
     "pair.guessed": "That this head takes the hidden states {states} of the target is a guess, since its config names "
-    "none. If the guess is wrong, hardly any draft is accepted; the text is right all the same. To settle it, name them "
-    "in the head's config.json as eagle_aux_hidden_state_layer_ids.",
+    "none. If the guess is wrong, hardly any draft is accepted; the text is right all the same. To settle it, name "
+    "them in the head's config.json as eagle_aux_hidden_state_layer_ids.",
     "pair.found": "What was found in the head",
     "found.kind": "kind",
     "found.features": "features",
@@ -86,7 +86,6 @@ PAIR_ENGLISH = {
     "pair.column_tree": "Tree",
     "pair.column_memory": "Memory",
     "pair.column_notes": "Licence and notes",
-    "pair.bundled": "the bundled pair",
     "pair.tree": "{k} · {d} · {m}",
     "pair.tree_title": "top_k {k}, depth {d}, {m} nodes kept, the root not counted",
     "pair.mark_fits": "fits",

@@ -8,14 +8,14 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eagle2 import metrics
-from eagle2.config import AUTO, METHODS, Sampling
+from eagle2.config import AUTO, METHODS, WALK, Sampling
 from eagle2.progress import Cancelled
-from eagle2.recut import check_pair, regrow
-from eagle2.trace import Pair, Round, Settings
+from eagle2.regrow import check_pair, regrow
+from eagle2.trace import Pair, Round, Settings, Trace
 from visual.loads import Load, Used, describe
 from visual.panels import Comparison
 from visual.session import Turn, absorb, advance
@@ -70,7 +70,7 @@ class Studio:
         self.used: Used | None = None
         self.on_switch: list[Callable[[], None]] = []
         self._loader = load
-        self._costs: Costs | None = None
+        self._costs: dict[str | None, Costs] = {}  # by drafter
         self._lock = threading.Lock()
         self._worker: Callable[..., Iterator[Round]] | None = None
         if importlib.util.find_spec("spaces"):
@@ -79,6 +79,7 @@ class Studio:
             self._worker = spaces.GPU(duration=duration_s)(self._work)
             self._checker = spaces.GPU(duration=MOST_SECONDS)(self._check)
             self._timer = spaces.GPU(duration=MOST_SECONDS)(self._measure)
+            self._grower = spaces.GPU(duration=MOST_SECONDS)(self._regrow)
 
     @property
     def state(self) -> str:
@@ -173,7 +174,7 @@ class Studio:
         engine = self._loaded(load)
         used = describe(engine, load)
         load.watch("ready", 1, 1)  # the last moment to give it up
-        self.used, self._costs = used, None
+        self.used, self._costs = used, {}
         for let_go in self.on_switch:
             let_go()
 
@@ -203,8 +204,10 @@ class Studio:
             return engine
         from eagle2.loading import move
 
-        self._costs = self._costs or self._timer()  # under no lock: a worker is a fork, and would inherit it locked
-        return move(engine, engine.pair.device, self._costs)
+        drafter = settings.drafter
+        if drafter not in self._costs:  # under no lock: a worker is a fork, and would inherit it locked
+            self._costs[drafter] = self._timer(drafter)
+        return move(engine, engine.pair.device, self._costs[drafter])
 
     def rounds(self, turn: Turn) -> Iterator[Round]:
         """The rounds still to come, each added to the turn before it is yielded. Leaving off is always safe."""
@@ -231,8 +234,7 @@ class Studio:
         if self._worker is None:
             return regrow(engine, turn.trace(), index, settings)
         check_pair(engine, turn.pair)
-        s = replace(turn.settings, policy=settings.policy, shape=settings.shape, paths=settings.paths)
-        return next(self._worker(turn.prompt_ids, s, turn.rounds[:index]))
+        return self._grower(turn.trace(), index, settings)
 
     def compare(self, turn: Turn) -> Comparison:
         """The turn's text and speed against plain decoding, on the machine that wrote it."""
@@ -245,17 +247,23 @@ class Studio:
         plain = 1e3 * (verdict.positions - 1) / verdict.plain_ms if verdict.plain_ms else None
         speed = metrics.speed(turn.rounds)
         ratio = speed.tokens_per_s / plain if speed and plain else None
-        return Comparison(ratio, plain, verdict.positions, len(verdict.differing), len(verdict.near_ties))
+        in_law = any(r.rule != WALK for r in turn.rounds)
+        return Comparison(ratio, plain, verdict.positions, len(verdict.differing), len(verdict.near_ties), in_law)
 
     def _check(self, prompt_ids: list[int], new_ids: list[int], sampling: Sampling) -> Verdict:
         from eagle2.loading import move
 
         return move(self.engine(), WORKER_DEVICE).check(prompt_ids, new_ids, sampling)
 
-    def _measure(self) -> Costs:
+    def _measure(self, drafter: str | None) -> Costs:
         from eagle2.loading import move
 
-        return move(self.engine(), WORKER_DEVICE).costs
+        return move(self.engine(), WORKER_DEVICE).costs_with(drafter)
+
+    def _regrow(self, trace: Trace, index: int, settings: Settings) -> Round:
+        from eagle2.loading import move
+
+        return regrow(move(self.engine(), WORKER_DEVICE), trace, index, settings)
 
     def _work(
         self, prompt_ids: list[int], settings: Settings, after: list[Round], costs: Costs | None
@@ -265,7 +273,9 @@ class Studio:
 
         engine = move(self.engine(), WORKER_DEVICE, costs)
         s = settings
-        yield from engine.rounds(prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after)
+        yield from engine.rounds(
+            prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after, drafter=s.drafter
+        )
 
 
 def release() -> None:

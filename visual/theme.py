@@ -10,8 +10,9 @@ NOTE_PX = 13
 LECTURE_SCALE = 1.39
 """Lecture mode scales the whole tree: positions, markers and type alike, so one layout serves both."""
 
-SANS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif'
-MONO = '"SF Mono", SFMono-Regular, "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace'
+CHINESE = '"PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC"'
+SANS = f'-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", {CHINESE}, sans-serif'
+MONO = f'"SF Mono", SFMono-Regular, "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", {CHINESE}, monospace'
 
 PALETTES = {
     "light": {

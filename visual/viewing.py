@@ -10,7 +10,7 @@ import gradio as gr
 
 from eagle2 import trace_file
 from eagle2.trace import Trace
-from visual import chat, export, link, panels, player
+from visual import chat, export, link, player
 from visual.common import Common
 from visual.form import FIELDS, Form, explain
 from visual.labels import for_html
@@ -84,21 +84,18 @@ class Viewing:
         return self.common.fault(error)
 
     def _load(self, visit: Visit, name: str, trace: Trace, place: int = 0) -> dict:
-        title = self.common.say(f"recording.{name}") if name in RECORDINGS else name
-        turn = visit.load(trace, self.common.say("chat.recorded", name=title))
+        turn = visit.load(trace, name)
         turn.recording = name if name in RECORDINGS else ""
         at = min(max(place - 1, 0), len(trace.rounds) - 1)
         return {
             **self.common.summary(turn),
             **self.common.buttons(visit),
-            self.parts.log: chat.message(visit.turns),
+            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
             self.parts.player: player.message_load(
                 turn.run, turn, at, "last" if place else "first", play=not place, language=self.language
             ),
             self.parts.recorded: name if name in RECORDINGS else None,
-            self.parts.status: self.common.tell(
-                "status.loaded", name=title, rounds=len(trace.rounds), pair=panels.pair_name(trace.pair)
-            ),
+            self.parts.status: self.common.loaded(turn),
         }
 
     def leave(self, request: gr.Request) -> None:
@@ -191,6 +188,8 @@ class Viewing:
             return self._linked(link.Link(recording=turn.recording, round=place))
         if turn is not None and turn.name is not None:
             return self._unlinked("trace.link_file")
+        if turn is not None and turn.begun:
+            return self._unlinked("trace.link_begun")
         said = [] if turn is None else [m["content"] for m in turn.messages if m["role"] == "user"]
         if len(said) != 1:
             return self._unlinked("trace.link_turn" if said else "trace.none")

@@ -11,6 +11,7 @@ from pathlib import Path
 import plotly
 
 from visual import theme
+from visual.languages import for_browser
 from visual.message import config, packed
 
 WEB = Path(__file__).parent / "web"
@@ -29,7 +30,7 @@ def style() -> str:
 @lru_cache(maxsize=8)
 def chat_script(language: str = "en") -> str:
     """Defines `mountChat(root, emit)`."""
-    return _bundle(language, "panels.js", "chat.js")
+    return _bundle(language, "panels.js", "chat.js", "back.js")
 
 
 @lru_cache(maxsize=8)
@@ -38,9 +39,21 @@ def chart_script(language: str = "en") -> str:
     return _bundle(language, "figures.js", "look.js", "chart.js")
 
 
+@lru_cache(maxsize=8)
+def lesson_script(language: str = "en") -> str:
+    """Defines `mountLesson(root, steps)`."""
+    return _bundle(language, "panels.js", "exercise.js", "lesson.js")
+
+
 def _bundle(language: str, *names: str) -> str:
     files = "\n".join((WEB / name).read_text() for name in names)
     return f"const CONFIG = {packed(config(language))};\n{files}"
+
+
+def page_head() -> str:
+    """What the page needs before Gradio builds it: its stylesheet, and the choice of its language."""
+    language = f"const PLACES = {packed(for_browser())};\n{(WEB / 'language.js').read_text()}"
+    return f"<style>{page_style()}</style><script>{{ {language} }}</script>"
 
 
 def page_style() -> str:

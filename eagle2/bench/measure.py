@@ -18,7 +18,7 @@ from eagle2 import metrics
 from eagle2.bench.plan import TRANSFORMERS, Method, Plan
 from eagle2.bench.records import Measurement, Timed, Trial
 from eagle2.bench.work import Question
-from eagle2.config import Sampling
+from eagle2.config import WALK, Sampling
 from eagle2.engine import Engine
 from eagle2.live import Clock
 from eagle2.sampling import drawer
@@ -127,7 +127,10 @@ def timed(
         room = min(max_new_tokens, engine.target.context_limit - len(prompt))
         return _stamped(engine, lambda stamp: _generate(engine, prompt, sampling, room, stamp))
     clock = Clock(engine.target.device)
-    rounds = list(engine.rounds(prompt, plan.shape_of(method), sampling, max_new_tokens, method.name, record=False))
+    # "sps" draws as all others do, so that its text can be checked token by token as theirs is.
+    rounds = list(
+        engine.rounds(prompt, plan.shape_of(method), sampling, max_new_tokens, method.name, record=False, rule=WALK)
+    )
     clock.lap("rest")
     prefill, draft, verify = (
         sum(getattr(r, f"{phase}_ms") for r in rounds) for phase in ("prefill", "draft", "verify")

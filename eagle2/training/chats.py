@@ -17,7 +17,7 @@ from eagle2.training.lean import LeanLlama
 from eagle2.training.settings import ChatSettings
 
 SORT_EVERY = 64  # steps between sorting the slots by length; see ChatSampler._sort
-LONGEST_CYCLE, LOOP_TOKENS = 8, 48  # a chat is degenerate once its last 48 tokens repeat one cycle of 1-8 tokens
+LONGEST_CYCLE, LOOP_TOKENS = 8, 48  # an answer loops once its last 48 tokens repeat one cycle of 1-8 tokens
 MARKERS = ("MARKUSER", "MARKANSWER", "MARKAGAIN")
 
 
@@ -184,10 +184,13 @@ class ChatSampler:
             self.counts["special token"] += 1
             return self._abandon(slot)
         if slot.answering:
-            # Looking at every 16th token ends a loop early, which saves the steps up to the cap.
+            # Small models loop, above all greedily, and drafts must follow them there: so much of a loop is kept, and
+            # looking at every 16th token saves the steps up to the cap.
             if written % 16 == 0 and loops(slot.ids[slot.turn_start :]):
-                self.counts["loop"] += 1
-                return self._abandon(slot)
+                self.counts["cut in a loop"] += 1
+                return False
+            if settings.max_answer and written >= settings.max_answer:
+                return False
         elif written > settings.max_user or len(slot.ids) + 1 + len(self.format.assistant) >= settings.max_length:
             self.counts["user turn too long"] += 1
             return self._abandon(slot)

@@ -16,7 +16,7 @@ HELD_OUT = 24
 @dataclass(frozen=True)
 class Batch:
     """Rows of tokens. ids int64 [B, T]; features float32 [B, T, hidden]; weight float32 [B, T]: what a position's
-    feature counts as something to learn (0: padding, or a template's fixed tokens)."""
+    feature counts as something to learn (0: padding, and all before a chat's first answer: read, but never drafted)."""
 
     ids: Tensor
     features: Tensor
@@ -31,13 +31,10 @@ class Batch:
 
 
 class Corpus:
-    """features: float16 [tokens, hidden] of the first chats; chats beyond them are not there yet and left out.
+    """features: float16 [tokens, hidden] of the first chats; chats beyond them are not there yet and left out."""
 
-    prefix: how many tokens at the start of every chat are the template's and the same everywhere.
-    """
-
-    def __init__(self, chats: Chats, features: np.ndarray, prefix: int) -> None:
-        self.chats, self.features, self.prefix = chats, features, prefix
+    def __init__(self, chats: Chats, features: np.ndarray) -> None:
+        self.chats, self.features = chats, features
         self.ids = list(chats)
         self.starts = np.cumsum([0, *chats.length])
         ready = int(np.searchsorted(self.starts, len(features), side="right")) - 1
@@ -85,7 +82,7 @@ class Corpus:
         return Batch(*(torch.cat(parts)[None] for parts in zip(*map(self._tensors, chats), strict=True)))
 
     def _tensors(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
-        ids, features, _ = self.chat(i)
+        ids, features, answer_start = self.chat(i)
         weight = torch.ones(len(ids))
-        weight[: self.prefix] = 0
+        weight[:answer_start] = 0
         return torch.from_numpy(ids.astype(np.int64)), torch.from_numpy(features.astype(np.float32)), weight

@@ -240,7 +240,7 @@ def run(options: argparse.Namespace) -> None:
 
 def write(model: PreTrainedModel, tokenizer: object, options: argparse.Namespace) -> None:
     """Add shards to `options.out` until it holds `options.tokens` tokens; an interrupt keeps what is finished."""
-    settings = ChatSettings(slots=options.batch, max_length=options.max_length)
+    settings = ChatSettings(slots=options.batch, max_length=options.max_length, max_answer=options.max_answer)
     chat_format = ChatFormat.from_tokenizer(tokenizer)
     folder = ShardFolder(options.out, model.config.vocab_size)
     prompts = None

@@ -26,10 +26,16 @@ class Weights:
 
 @dataclass(frozen=True)
 class Objective:
-    """embedding float32 [V, hidden]; lm_head float32 [D, hidden]: the rows over which distributions are compared."""
+    """embedding and lm_head float32 [V, hidden]. common, rest: ids that together are the draft vocabulary.
+
+    Distributions are compared over the common ids, those that stand in the batch, and half as many of the rest as there
+    are common ones, drawn anew for each batch: over a third of the rows, and yet no token is never pushed down.
+    """
 
     embedding: Tensor
     lm_head: Tensor
+    common: Tensor
+    rest: Tensor
     weights: Weights = Weights()
 
     def loss(self, head: EagleHead, batch: Batch, steps: int, noise: float = 0.0) -> tuple[Tensor, list[float]]:
@@ -40,13 +46,15 @@ class Objective:
         inputs = batch.features[:, :-1]
         if noise:
             inputs = inputs + (torch.rand_like(inputs) * 2 - 1) * noise
-        goal, weight = batch.features[:, 1:], batch.weight[:, 1:]
+        weight = batch.weight[:, 1:]
+        learnt = weight > 0
+        goal, rows = batch.features[:, 1:][learnt], self.lm_head[self.compared(batch)]
         with torch.no_grad():
-            law = (goal @ self.lm_head.T).softmax(dim=-1)
+            law = (goal @ rows.T).softmax(dim=-1)
         total, told = torch.zeros((), device=goal.device), []
         for step, guess in enumerate(unroll(head, self.embedding[batch.ids[:, 1:]], inputs, steps)):
-            counted = _without_first(weight, step)
-            log_p = (guess @ self.lm_head.T).log_softmax(dim=-1)
+            counted, guess = _without_first(weight, step)[learnt], guess[learnt]
+            log_p = (guess @ rows.T).log_softmax(dim=-1)
             token = _mean(-(law * log_p).sum(dim=-1), counted)
             feature = _mean(F.smooth_l1_loss(guess, goal, reduction="none").mean(dim=-1), counted)
             step_loss = self.weights.token * token + self.weights.feature * feature
@@ -54,19 +62,29 @@ class Objective:
             told.append(float(token.detach()))
         return total, told
 
+    def compared(self, batch: Batch) -> Tensor:
+        """The ids that distributions over this batch are compared over, ascending."""
+        # The batch itself seeds the draw, so that a run that was stopped goes on as it would have.
+        draw = torch.Generator().manual_seed(int(batch.ids.sum()))
+        few = torch.randperm(len(self.rest), generator=draw)[: len(self.common) // 2].to(self.rest.device)
+        return torch.cat([self.common, self.rest[few], batch.ids[batch.weight > 0]]).unique()
+
     @torch.no_grad()
     def agreement(self, head: EagleHead, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
-        """For each draft step: the weight of positions where head and target have the same first choice, and of all.
+        """For each draft step: the weight of positions where head and target have the same first choice of the draft
+        vocabulary, and of all.
 
         Each float32 [steps]. Along the text: step s is conditional on the s - 1 before it having been right.
         """
         weight = batch.weight[:, 1:]
-        first = (batch.features[:, 1:] @ self.lm_head.T).argmax(dim=-1)
+        learnt = weight > 0
+        rows = self.lm_head[torch.cat([self.common, self.rest])]
+        first = (batch.features[:, 1:][learnt] @ rows.T).argmax(dim=-1)
         agreed, counted = [], []
         guesses = unroll(head, self.embedding[batch.ids[:, 1:]], batch.features[:, :-1], steps)
         for step, guess in enumerate(guesses):
-            here = _without_first(weight, step)
-            agreed.append((((guess @ self.lm_head.T).argmax(dim=-1) == first) * here).sum())
+            here = _without_first(weight, step)[learnt]
+            agreed.append((((guess[learnt] @ rows.T).argmax(dim=-1) == first) * here).sum())
             counted.append(here.sum())
         return torch.stack(agreed), torch.stack(counted)
 

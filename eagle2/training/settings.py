@@ -12,6 +12,7 @@ class ChatSettings:
     slots: int = 128
     max_length: int = 352  # of a chat, its prefix included
     max_user: int = 160  # of one sampled user turn, without its end token
+    max_answer: int = 0  # of one answer, which ends its chat; 0: as long as there is room
     top_k: int = 50  # of user turns and sampled answers
     temperatures: tuple[tuple[float, float], ...] = ((0.0, 0.4), (0.7, 0.3), (1.0, 0.3))  # (temperature, share)
     second_turn: float = 0.3  # share of ended answers after which the user speaks again, where there is room
@@ -21,6 +22,8 @@ class ChatSettings:
         for name in ("slots", "max_length", "max_user", "top_k", "room"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
+        if self.max_answer < 0:
+            raise ValueError(f"max_answer is {self.max_answer}; it must be 0 or more.")
         if not 0 <= self.second_turn <= 1:
             raise ValueError(f"second_turn is {self.second_turn}; it must be from 0 to 1.")
         if not self.temperatures or any(t < 0 or share <= 0 for t, share in self.temperatures):
@@ -38,6 +41,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
     parser.add_argument(
         "--max-length", type=int, default=settings.max_length, help="tokens a chat (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--max-answer", type=int, default=settings.max_answer, help="tokens an answer; 0: any (default: %(default)s)"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
 
@@ -58,7 +64,7 @@ class TrainSettings:
     token_weight: float = 1.0  # of the cross-entropy, against 1 for the features' SmoothL1
     noise: float = 0.0  # half width of the uniform noise on features
     vocabulary: int = 8192  # tokens the head can propose, the most frequent of the data; 0: all
-    loss_vocabulary: int = 8192  # over how many of them the cross-entropy compares
+    loss_vocabulary: int = 2048  # of them, most frequent first, that are compared in every batch; see objective.py
     intermediate_size: int = 0  # of the MLP; 0: as the target's
     evaluate_every: int = 250  # steps
     save_minutes: float = 2.0
@@ -93,7 +99,7 @@ TRAIN_HELP = {
     "token_weight": "of the cross-entropy, against 1 for the features' SmoothL1",
     "noise": "half width of uniform noise on the features",
     "vocabulary": "tokens the head can propose, the most frequent of the data; 0: all",
-    "loss_vocabulary": "over how many of them the cross-entropy compares",
+    "loss_vocabulary": "how many of them are compared in every batch, beside its own and half as many drawn",
     "intermediate_size": "of the head's MLP; 0: as the target's",
     "evaluate_every": "steps between evaluations on the held-out chats",
     "save_minutes": "between two saves of the state",
@@ -106,6 +112,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="shards of chats, or folders of them")
     parser.add_argument("--out", type=Path, required=True, help="folder of state, log, features and head; resumed")
     parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--head", help="folder or hub id of a head to go on from (default: the linear start)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
     for setting in fields(TrainSettings):
         parser.add_argument(

@@ -19,24 +19,23 @@ QUIET = 2e-3
 
 
 @torch.no_grad()
-def linear_start(
-    head: EagleHead, embedding: Tensor, chats: Iterable[tuple[np.ndarray, np.ndarray, int]], prefix: int
-) -> None:
+def linear_start(head: EagleHead, embedding: Tensor, chats: Iterable[tuple[np.ndarray, np.ndarray, int]]) -> None:
     """Set `head` to the ridge regression of the next feature on (embedding, feature); attention and MLP add noise only.
 
-    chats: (ids [n], features [n, hidden], answer start); their first `prefix` positions are left out. Random numbers
-    come from torch's global generator.
+    chats: (ids [n], features [n, hidden], answer start); features before the answer are not learnt. Random numbers come
+    from torch's global generator.
     """
     hidden = head.config.hidden_size
     gram = torch.zeros(2 * hidden + 1, 2 * hidden + 1, dtype=torch.float64)
     moment = torch.zeros(2 * hidden + 1, hidden, dtype=torch.float64)
-    for ids, features, _ in chats:
+    for ids, features, answer_start in chats:
+        first = answer_start - 1  # the pair that the answer's first feature is guessed from
         tokens = torch.from_numpy(ids[1:].astype(np.int64)).to(embedding.device)
         feature = torch.from_numpy(features.astype(np.float32)).to(embedding.device)
         one = torch.ones(len(tokens), 1, device=embedding.device)
-        pairs = torch.cat([embedding[tokens], feature[:-1], one], dim=1)[prefix:]
+        pairs = torch.cat([embedding[tokens], feature[:-1], one], dim=1)[first:]
         gram += (pairs.T @ pairs).double().cpu()
-        moment += (pairs.T @ feature[1:][prefix:]).double().cpu()
+        moment += (pairs.T @ feature[1:][first:]).double().cpu()
     scale = gram.diagonal().sqrt().clamp(min=1e-6)
     scaled = gram / scale[:, None] / scale + RIDGE * torch.eye(len(gram), dtype=torch.float64)
     solution = torch.linalg.solve(scaled, moment / scale[:, None]) / scale[:, None]

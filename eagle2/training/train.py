@@ -16,10 +16,9 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from eagle2 import loading, vocabulary
+from eagle2 import checkpoint, hub, loading, vocabulary
 from eagle2.head import EagleHead, HeadConfig
 from eagle2.training import features
-from eagle2.training.chats import ChatFormat
 from eagle2.training.corpus import Batch, Corpus
 from eagle2.training.data import Chats, load_chats, shard_paths
 from eagle2.training.export import save_head
@@ -160,6 +159,21 @@ def new_head(model: PreTrainedModel, settings: TrainSettings, draft_ids: Tensor 
     return head
 
 
+@torch.no_grad()
+def take_over(head: EagleHead, given: EagleHead) -> None:
+    """Copy all weights of another head. Raises ValueError, before anything is copied, where sizes differ."""
+    mine, theirs = dict(head.named_parameters()), dict(given.named_parameters())
+    for name in sorted(mine.keys() | theirs.keys()):
+        shapes = [list(found[name].shape) if name in found else "missing" for found in (mine, theirs)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"the head to go on from has {name} of {shapes[1]}, the one to train {shapes[0]}; "
+                "give a head of the same sizes, or none to begin with the linear start"
+            )
+    for name, parameter in mine.items():
+        parameter.copy_(theirs[name])
+
+
 def most_frequent(chats: Chats, vocab_size: int, count: int) -> Tensor:
     """The `count` ids that occur most often in `chats`, int64 [count] ascending; among equals the lower id is taken.
 
@@ -181,9 +195,18 @@ def run(options: argparse.Namespace) -> None:
     source = options.target or loading.default_target()[1]
     model = loading.load_model(source, device, loading.choose_dtype("auto", device)).eval().requires_grad_(False)
     chats = load_chats([path for given in options.data for path in chat_files(given)], model.config.vocab_size)
-    prefix = len(ChatFormat.from_tokenizer(loading.load_tokenizer(source)).prefix)
-    corpus = Corpus(chats, features.compute(model, list(chats), options.out / "features.f16"), prefix)
-    train(model, corpus, settings, options.out)
+    given = begin_from(options.head, model) if options.head else None
+    corpus = Corpus(chats, features.compute(model, list(chats), options.out / "features.f16"))
+    train(model, corpus, settings, options.out, given)
+
+
+def begin_from(name: str, model: PreTrainedModel) -> EagleHead:
+    """The head in a folder or on the hub, float32, on the target's device. Raises ValueError for an EAGLE-3 head."""
+    folder, _ = hub.fetch_head(name)
+    head = checkpoint.load_head(folder, model.config.hidden_size, model.config.vocab_size)
+    if not isinstance(head, EagleHead):
+        raise ValueError(f"{name} is an EAGLE-3 head; training goes on from EAGLE-1 and EAGLE-2 heads only")
+    return head.to(model.device)
 
 
 def chat_files(given: Path) -> list[Path]:
@@ -196,21 +219,33 @@ def chat_files(given: Path) -> list[Path]:
     return found
 
 
-def train(model: PreTrainedModel, corpus: Corpus, settings: TrainSettings, out: Path) -> EagleHead:
-    """The head after the whole budget. Writes to `out`: state.pt to go on from, log.jsonl, and the head itself."""
+def train(
+    model: PreTrainedModel, corpus: Corpus, settings: TrainSettings, out: Path, given: EagleHead | None = None
+) -> EagleHead:
+    """The head after the whole budget. Writes to `out`: state.pt to go on from, log.jsonl, and the head itself.
+
+    given: a head to begin from instead of the linear start; its draft vocabulary is not taken over. Raises ValueError
+    where its sizes are others.
+    """
     torch.manual_seed(settings.seed)
     device, vocab = model.device, model.config.vocab_size
-    draft_ids = most_frequent(corpus.chats, vocab, settings.vocabulary) if settings.vocabulary else None
-    compared = most_frequent(corpus.chats, vocab, min(settings.loss_vocabulary, settings.vocabulary or vocab))
+    draft_ids = most_frequent(corpus.chats, vocab, settings.vocabulary or vocab)
+    common = most_frequent(corpus.chats, vocab, min(settings.loss_vocabulary, len(draft_ids)))
+    rest = draft_ids[~torch.isin(draft_ids, common)]
     embedding = model.get_input_embeddings().weight.detach().float()
-    rows = model.get_output_embeddings().weight.detach()[compared.to(device)].float().contiguous()
-    head = new_head(model, settings, draft_ids).to(device)
-    trainer = Trainer(settings, head, Objective(embedding, rows, Weights(settings.token_weight)), corpus)
+    lm_head = model.get_output_embeddings().weight.detach().float()
+    head = new_head(model, settings, draft_ids if settings.vocabulary else None).to(device)
+    weights = Weights(settings.token_weight)
+    objective = Objective(embedding, lm_head, common.to(device), rest.to(device), weights)
+    trainer = Trainer(settings, head, objective, corpus)
     state, log = out / "state.pt", out / "log.jsonl"
     if state.is_file():
         trainer.restore(state)
     else:
-        linear_start(head, embedding, map(corpus.chat, corpus.train[:START_CHATS]), corpus.prefix)
+        if given is None:
+            linear_start(head, embedding, map(corpus.chat, corpus.train[:START_CHATS]))
+        else:
+            take_over(head, given)
         log.unlink(missing_ok=True)
     counted = f"{corpus.tokens(corpus.train):,} tokens to train on, {corpus.tokens(corpus.held_out):,} held out"
     print(f"{len(corpus.train) + len(corpus.held_out):,} chats: {counted}", file=sys.stderr)

@@ -237,7 +237,7 @@ def test_a_long_user_turn_is_abandoned_and_counted(model):
     assert all(chat.answer_start <= 3 + 2 + 1 + 2 for chat in chats)
 
 
-def test_a_looping_answer_is_dropped_before_the_cap():
+def test_a_looping_answer_ends_its_chat_once_48_tokens_show_it():
     model = tiny_llama()
     with torch.no_grad():  # whatever it is told, it says 9
         model.lm_head.weight.zero_()
@@ -252,9 +252,21 @@ def test_a_looping_answer_is_dropped_before_the_cap():
     steps = []
     step = sampler.model.step
     sampler.model.step = lambda tokens, lengths: steps.append(1) or step(tokens, lengths)
-    assert list(sampler) == []
-    assert sampler.counts["loop"] == 2
+    chats = list(sampler)
+    assert [set(chat.tokens[chat.answer_start :]) for chat in chats] == [{9}, {9}]
+    assert [len(chat.tokens) - chat.answer_start for chat in chats] == [48, 48]
+    assert sampler.counts["cut in a loop"] == 2
     assert len(steps) < 70
+
+
+def test_an_answer_of_the_most_tokens_allowed_ends_its_chat(model):
+    chats = list(make_sampler(model, random_prompts(6), temperatures=GREEDY, max_answer=4))
+    lengths = [len(chat.tokens) - chat.answer_start for chat in chats]
+    assert max(lengths) == 4
+    free = list(make_sampler(model, random_prompts(6), temperatures=GREEDY))
+    longest = {chat.tokens[: chat.answer_start]: chat.tokens for chat in free}
+    for chat in chats:  # the same answers, cut
+        assert longest[chat.tokens[: chat.answer_start]][: len(chat.tokens)] == chat.tokens
 
 
 def test_seeds_decide_the_chats(model):
@@ -305,6 +317,7 @@ def test_loops_are_recognised(ids, expected):
         ({"slots": 0}, "slots is 0; it must be 1 or more"),
         ({"second_turn": 1.5}, r"second_turn is 1\.5"),
         ({"temperatures": ((-1.0, 1.0),)}, "temperatures is"),
+        ({"max_answer": -1}, "max_answer is -1; it must be 0 or more"),
     ],
 )
 def test_settings_refuse_what_makes_no_sense(change, message):

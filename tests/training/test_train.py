@@ -24,7 +24,7 @@ from eagle2.training.start import linear_start
 from eagle2.training.train import Trainer, most_frequent, new_head, train
 from eagle2.training.unroll import unroll
 
-PREFIX, ANSWER = 3, 6
+ANSWER = 6
 SHORT = TrainSettings(steps=6, batch_tokens=96, vocabulary=200, loss_vocabulary=150, one_step=0.5, evaluate_every=3)
 
 
@@ -53,12 +53,13 @@ def chats(tiny_engine):
 @pytest.fixture(scope="module")
 def corpus(target, chats, tmp_path_factory):
     path = tmp_path_factory.mktemp("features") / "features.f16"
-    return Corpus(chats, features.compute(target.model, list(chats), path), PREFIX)
+    return Corpus(chats, features.compute(target.model, list(chats), path))
 
 
-def objective_of(target, rows=256, **weights):
-    embedding = target.model.get_input_embeddings().weight.detach()
-    return Objective(embedding, target.model.get_output_embeddings().weight.detach()[:rows], Weights(**weights))
+def objective_of(target, common=256, **weights):
+    model = target.model
+    embedding, lm_head = model.get_input_embeddings().weight.detach(), model.get_output_embeddings().weight.detach()
+    return Objective(embedding, lm_head, torch.arange(common), torch.arange(common, 256), Weights(**weights))
 
 
 class TestUnroll:
@@ -115,12 +116,12 @@ class TestCorpus:
         assert HELD_OUT == 24
 
     def test_chats_whose_features_are_not_there_yet_are_left_out(self, chats, corpus):
-        begun = Corpus(chats, corpus.features[: corpus.starts[30] + 5], PREFIX)
+        begun = Corpus(chats, corpus.features[: corpus.starts[30] + 5])
         assert sorted(begun.train + begun.held_out) == list(range(30))
 
-    def test_an_epoch_holds_every_token_once_and_counts_no_padding(self, corpus):
+    def test_an_epoch_holds_every_answer_once_and_counts_neither_prompts_nor_padding(self, corpus):
         batches = list(corpus.batches(corpus.train, size=96, seed=4))
-        assert sum(batch.tokens for batch in batches) == corpus.tokens(corpus.train) - PREFIX * len(corpus.train)
+        assert sum(batch.tokens for batch in batches) == corpus.tokens(corpus.train) - ANSWER * len(corpus.train)
         for batch in batches:
             assert batch.ids.numel() <= 96
             assert not batch.features[batch.weight == 0][:, :1].isnan().any()
@@ -152,12 +153,23 @@ class TestObjective:
         assert told[0] == pytest.approx(float(entropy), rel=1e-4)
         assert float(loss) == pytest.approx(told[0] + 0.8 * told[1], rel=1e-5)
         assert agreed.tolist() == counted.tolist()
-        # 24 tokens: the prefix's three count nothing; the first row of step 2 has no guess, but it is in the prefix.
-        assert counted.tolist() == [batch.ids.shape[1] - PREFIX] * 2
+        # The prompt's six tokens count nothing; the first row of step 2 has no guess, but it is in the prompt.
+        assert counted.tolist() == [batch.ids.shape[1] - ANSWER] * 2
+
+    def test_distributions_are_compared_over_common_tokens_the_answers_own_and_some_of_the_rest(self, target, corpus):
+        objective, batch = objective_of(target, common=100), next(corpus.batches([5], 96, 0))
+        compared = objective.compared(batch)
+        answer = set(corpus.ids[5][ANSWER:].tolist())
+        drawn = set(compared.tolist()) - set(range(100)) - answer
+        assert set(range(100)) | answer <= set(compared.tolist())
+        assert len(compared) == len(compared.unique())
+        assert 50 - len(answer) <= len(drawn) <= 50  # 50 are drawn; a few may be the answer's
+        assert torch.equal(objective.compared(batch), compared)  # a run that goes on draws the same
+        assert not torch.equal(objective.compared(next(corpus.batches([6], 96, 0))), compared)
 
     def test_the_frozen_parts_get_no_gradient_and_the_head_does(self, target, corpus, tiny_engine):
         head = new_head(target.model, SHORT, None)
-        linear_start(head, objective_of(target).embedding, map(corpus.chat, corpus.train), PREFIX)
+        linear_start(head, objective_of(target).embedding, map(corpus.chat, corpus.train))
         loss, _ = objective_of(target).loss(head, next(corpus.batches(corpus.train, 96, 0)), 3)
         loss.backward()
         assert all(p.grad is not None and p.grad.abs().max() > 0 for p in head.parameters())
@@ -181,7 +193,7 @@ def test_the_linear_start_solves_a_linear_world():
         vocab_size=256, hidden_size=hidden, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4
     )
     head = new_head(LlamaForCausalLM(config), TrainSettings(), None)
-    linear_start(head, torch.from_numpy(embedding).float(), worlds, prefix=0)
+    linear_start(head, torch.from_numpy(embedding).float(), worlds)
     assert np.allclose(head.fc.weight[:, :hidden].detach().numpy(), a, atol=0.01)
     ids, feature, _ = worlds[0]
     embeddings = torch.from_numpy(embedding[ids[1:]]).float()[None]
@@ -238,7 +250,7 @@ class TestTrain:
         def trainer():
             torch.manual_seed(0)
             head = new_head(target.model, SHORT, None)
-            linear_start(head, objective_of(target).embedding, map(corpus.chat, corpus.train), PREFIX)
+            linear_start(head, objective_of(target).embedding, map(corpus.chat, corpus.train))
             return Trainer(SHORT, head, objective_of(target), corpus)
 
         whole, stopped, resumed = trainer(), trainer(), trainer()
@@ -252,6 +264,21 @@ class TestTrain:
         assert resumed.progress.step == whole.progress.step == 6
         for one, other in zip(whole.head.parameters(), resumed.head.parameters(), strict=True):
             assert torch.equal(one, other)
+
+    def test_it_begins_from_a_head_that_is_given_and_gives_it_the_datas_draft_vocabulary(
+        self, target, corpus, tiny_engine, tmp_path
+    ):
+        settings = TrainSettings(**{**vars(SHORT), "steps": 1, "learning_rate": 1e-9, "one_step": 1.0})
+        given = tiny_engine.drafter.head
+        head = train(target.model, corpus, settings, tmp_path, given)
+        for name, parameter in head.named_parameters():
+            assert torch.allclose(parameter, given.get_parameter(name), atol=1e-6)
+        assert head.draft_ids.tolist() == most_frequent(corpus.chats, 256, 200).tolist()
+
+    def test_a_head_of_other_sizes_is_refused_by_the_tensor_that_tells(self, target, corpus, tiny_engine, tmp_path):
+        settings = TrainSettings(**{**vars(SHORT), "intermediate_size": 16})
+        with pytest.raises(ValueError, match=r"mlp\.down_proj\.weight of \[64, \d+\], the one to train \[64, 16\]"):
+            train(target.model, corpus, settings, tmp_path, tiny_engine.drafter.head)
 
     def test_other_settings_do_not_go_on_with_a_run(self, target, corpus, tmp_path):
         begun = Trainer(SHORT, new_head(target.model, SHORT, None), objective_of(target), corpus)

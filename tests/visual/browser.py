@@ -6,6 +6,8 @@ import os
 import shutil
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+PATIENCE = float(os.environ.get("BROWSER_PATIENCE", "1"))
+"""How many times as long to wait as on a machine that has nothing else to do."""
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 # The player of a root element; what the tests ask of it; where a drawn node is on the screen.
@@ -49,7 +51,7 @@ class Page:
     def until(self, condition: str, timeout: int = 15000) -> None:
         """Wait until `condition`, a JS function of the state, holds."""
         script = f"root => {{ const p = {FIND}; return Boolean(p) && ({condition})({STATE}); }}"
-        self.page.wait_for_function(script, arg=self.root, timeout=timeout)
+        self.page.wait_for_function(script, arg=self.root, timeout=timeout * PATIENCE)
 
     def press(self, key: str) -> None:
         self.page.keyboard.press(key)
@@ -84,7 +86,7 @@ class App(Page):
     def status(self, words: str, timeout: int = 60000) -> None:
         """Wait until the status line says it."""
         script = "words => document.querySelector('#status').innerText.includes(words)"
-        self.page.wait_for_function(script, arg=words, timeout=timeout)
+        self.page.wait_for_function(script, arg=words, timeout=timeout * PATIENCE)
 
     def done(self) -> None:
         self.status("the length limit of this run is reached")

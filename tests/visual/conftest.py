@@ -60,14 +60,14 @@ def address(pair, tmp_path_factory):
 @pytest.fixture
 def visitor(browser, address):
     """Opens the page as a new visitor: visitor("?round=2", width=375)."""
-    from browser import App
+    from browser import PATIENCE, App
 
     contexts = []
 
     def come(query: str = "", drawn: bool = True, **look: object) -> App:
         size = {"width": look.pop("width", 1440), "height": look.pop("height", 900)}
         context = browser.new_context(viewport=size, accept_downloads=True, **look)
-        context.set_default_timeout(20000)
+        context.set_default_timeout(20000 * PATIENCE)
         contexts.append(context)
         return App(context.new_page(), address).visit(query, drawn)
 

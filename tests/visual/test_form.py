@@ -10,7 +10,7 @@ import pytest
 
 from eagle2.config import METHODS, Sampling, TreeShape
 from eagle2.trace import Settings
-from visual.form import FIELDS, MOST, MOST_SEED, Form, explain
+from visual.form import MOST, MOST_SEED, NUMBERS, Form, explain
 from visual.studio import Options
 
 
@@ -39,7 +39,7 @@ def test_every_method_can_be_asked_for(method):
     assert "es-fault" not in explain(Form(method=method), 512)
 
 
-@pytest.mark.parametrize("name", FIELDS[1:])
+@pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [None, "", "many", math.nan, math.inf, "nan", "-inf", [1], {}, 10**400, "9" * 5000])
 def test_what_is_no_number_is_said_so(name, value):
     with pytest.raises(ValueError, match="must be a") as caught:
@@ -65,6 +65,12 @@ def test_what_is_no_number_is_said_so(name, value):
         ({"method": "magic"}, "The method “magic” is unknown; choose one of the list."),
         ({"method": ["eagle2"]}, "The method “['eagle2']” is unknown; choose one of the list."),
         ({"method": None}, "The method “None” is unknown; choose one of the list."),
+        ({"drafter": "oracle"}, "The drafter “oracle” is unknown; choose one of the list."),
+        ({"drafter": None}, "The drafter “None” is unknown; choose one of the list."),
+        (
+            {"method": "eagle", "drafter": "ngram"},
+            "prompt lookup guesses one continuation, which fills no static tree; choose chain or an eagle2 policy",
+        ),
     ],
 )
 def test_a_bad_value_gets_a_sentence(changed, sentence):
@@ -137,6 +143,29 @@ def test_prompt_lookup_costs_no_draft_pass():
         "Each round costs one target pass over 5 rows at most, and no draft pass; it gives 1 to 5 tokens.",
         "Greedy: the likeliest token every time.",
     ]
+
+
+def test_a_sampled_chain_is_explained():
+    assert said(Form(method="sps", depth=4, max_nodes=4, temperature=1, seed=3))[-1] == (
+        "Drawn with seed 3. The chain is sampled too and accepted with min(1, p/q): the text has plain decoding&#x27;s "
+        "law, but is not its text."
+    )
+
+
+def test_another_drafter_under_a_policy_is_explained():
+    assert said(Form(method="eagle2", drafter="ngram", depth=4, max_nodes=9))[1:4] == [
+        "Drafted by: lookup in the text.",
+        "A chain of 4 nodes at most; none where the last word is new.",
+        "Each round costs one target pass over 5 rows at most, and no draft pass; it gives 1 to 5 tokens.",
+    ]
+    assert said(Form(method="eagle2-auto", drafter="draft-model"))[1] == "Drafted by: independent draft model."
+
+
+def test_drafter_and_policy_are_read_as_the_method_they_are():
+    assert Form(method="chain", drafter="draft-model").settings(512).policy == "sps"
+    settings = Form(method="eagle2", drafter="draft-model").settings(512)
+    assert (settings.policy, settings.drafter) == ("eagle2", "draft-model")
+    assert Form.of(settings).settings(512) == settings
 
 
 @pytest.mark.parametrize(("draft_model", "offered"), [(None, False), ("a-small-model", True)])

@@ -1,4 +1,4 @@
-"""What the tabs Figures and What if answer, without a browser, on a real tiny pair."""
+"""What the tabs Figures, What if and Compare and the way back answer, without a browser, on a real tiny pair."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from eagle2.config import Sampling, TreeShape
 from eagle2.recordings import RECORDINGS
 from eagle2.trace import Settings
 from visual.common import Common
+from visual.comparing import Comparing
 from visual.figuring import MOST_FILES, Figuring
-from visual.parts import FIGURES, Parts
+from visual.form import Form
+from visual.parts import FIGURES, PRESETS, Parts
 from visual.recutting import Recutting
+from visual.returning import Returning
+from visual.running import Running
 from visual.session import advance
 from visual.studio import Options, Studio
-from visual.viewing import TRACES, recording
+from visual.viewing import TRACES, Viewing, recording
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
@@ -130,3 +134,73 @@ def test_what_cannot_be_cut_or_grown_is_told(common, live):
     assert "load the same models" in recutting.grow(VISITOR, *OWN)[common.parts.what_if_note]
     live.clear()
     assert "No round yet" in recutting.cut(VISITOR, *OWN)[common.parts.what_if_note]
+
+
+def test_figure_4_stands_in_compare_before_anything_is_compared(common):
+    told = Comparing(common).tab(opened("page.tab_compare", common), VISITOR)
+    assert "the 3 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert cells(told[common.parts.beside_table])[4:6] == ["2.00", "3.00"]
+    assert all(figure(told[tree])["data"] for tree in common.parts.beside_trees)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_both_methods_of_a_preset_write_the_same_text(common, live, preset):
+    comparing = Comparing(common)
+    *_, told = comparing.run(VISITOR, preset)
+    assert "the 20 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert not live.busy
+    told = comparing.move(VISITOR, 20)
+    assert "Token 20:" in told[common.parts.beside_note]
+    assert cells(told[common.parts.beside_table])[:2] == ["19", "19"]
+    assert [turn.settings.policy for turn in live.beside] == list(PRESETS[preset])
+    assert live.last.settings == SETTINGS  # the conversation is left alone
+
+
+def test_a_comparison_needs_the_models_of_the_run(common):
+    common.visit(VISITOR).load(recording("counting"), "counting")
+    *_, told = Comparing(common).run(VISITOR, "static")
+    assert "load the same models" in told[common.parts.beside_note]
+    assert not common.visit(VISITOR).busy
+
+
+def went(run: str, round: int = 0, text: str | None = None) -> SimpleNamespace:
+    """What the browser sends when one goes on from a round."""
+    return SimpleNamespace(_data={"run": run, "round": round, "text": text})
+
+
+def values(settings: Settings) -> list[object]:
+    form = Form.of(settings)
+    return [getattr(form, name) for name in Form.__dataclass_fields__]
+
+
+def test_one_goes_on_from_a_round_with_its_text_edited_and_finds_the_old_future(common, live):
+    returning = Returning(common, Running(common))
+    old = live.last
+    other = Settings("eagle2", TreeShape(3, 3, 2), Sampling(), 20)
+    *_, told = returning.back(VISITOR, went(old.run, 0, "three"), *values(other))
+    assert "the length limit of this run is reached" in told[common.parts.status]
+    new = live.last
+    assert (new.settings, new.answer_begun, new.open) == (other, "three", False)
+    told = returning.future(VISITOR, went(old.run))
+    assert live.last is live.shown is old
+    assert "Future 1" in told[common.parts.status]
+    chat = json.loads(told[common.parts.log])
+    assert chat["futures"] == [old.run, new.run]
+    assert [turn["run"] for turn in chat["turns"]] == [old.run]
+
+
+def test_a_link_cannot_hold_a_text_that_was_kept(common, live):
+    *_, _ = Returning(common, Running(common)).back(VISITOR, went(live.last.run), *values(SETTINGS))
+    assert "was kept or edited" in Viewing(common, None).link(VISITOR)[common.parts.status]
+
+
+def test_only_the_last_run_that_was_made_here_can_be_gone_back_in(common, live, engine):
+    returning = Returning(common, Running(common))
+    first = live.last
+    live.begin(engine, "two", "", SETTINGS)
+    *_, told = returning.back(VISITOR, went(first.run), *values(SETTINGS))
+    assert "Only the last run made here" in told[common.parts.status]
+    turn = live.load(recording("counting"), "counting")
+    *_, told = returning.back(VISITOR, went(turn.run), *values(SETTINGS))
+    assert "Only the last run made here" in told[common.parts.status]
+    assert "not part of this conversation" in returning.future(VISITOR, went(first.run))[common.parts.status]

@@ -136,9 +136,14 @@ def tree(
     everything: bool = False,
     language: str = "en",
 ) -> go.Figure:
-    """The tree in one phase (the last one by default). look: "light" or "dark"."""
-    spec = tree_spec(round, tokens, phase or phases(round)[-1], scene(round, tokens, everything), look, language)
+    """The tree in one phase (the last one by default). look: "light" or "dark".
+
+    The layout's `meta` says at which heights the root and what the phase is about are, for a frame that scrolls.
+    """
+    phase, s = phase or phases(round)[-1], scene(round, tokens, everything)
+    spec = tree_spec(round, tokens, phase, s, look, language)
     spec["data"] = [trace for trace in spec["data"] if trace["x"]]
+    spec["layout"]["meta"] = {"focus": [s.layout.y[p] for p in (ROOT, *phase.focus) if p in s.layout.y]}
     return go.Figure(spec)
 
 

@@ -121,7 +121,7 @@ Object.assign(Player.prototype, {
     const children = round.tree.chips.find(chip => chip[0] === parent)[5];
     const below = (function count(nodes) { const next = n.parent.flatMap((p, i) => nodes.has(p) ? [i] : []); return next.length ? next.length + count(new Set(next)) : 0; })(new Set(children));
     const lines = children.slice(0, 12).map(child => `${labelOf(round, n.token[child])}  ${number(n.value[child])}`);
-    const more = below ? ` ${say('tree.chip_below', { count: below })}` : '';
+    const more = below ? say('tree.chip_below', { count: below }) : '';
     return [say('tree.chip', { count: children.length, parent: pointLabel(round, parent) }) + more, ...lines, ...(children.length > 12 ? ['…'] : [])];
   },
 

@@ -1,16 +1,21 @@
 // The chat: turns as they were sent, answers from the rounds the player receives, tinted by where each token came from.
 // A round is one stop for the keyboard; a click on it opens that round in the player. Text only ever via textContent.
 
+function isEnd(text) { return /^<\|[^|>]*\|>$|^<\/s>$|^<end_of_turn>$/.test(text); }
+
 class Chat {
   constructor(root, emit) {
     this.root = root;
     this.emit = emit;
     this.turns = [];
     this.pieces = {};
+    this.futures = [];
     this.shown = null;
     this.log = el('div', { class: 'ec-log', role: 'log', 'aria-label': say('chat.log') });
     const key = origin => el('span', { class: 'ec-token', 'data-origin': origin, text: say(`chat.origin.${origin}`) });
-    this.legend = el('p', { class: 'ec-legend', title: say('chat.legend_title') }, key('draft'), key('bonus'), key('prefill'));
+    this.begun = el('span', { class: 'ec-begun', text: say('chat.origin.begun') });
+    this.legend = el('p', { class: 'ec-legend', title: say('chat.legend_title') }, key('draft'), key('bonus'), key('prefill'), this.begun);
+    this.buildTools();
     this.root.replaceChildren(this.log, this.legend);
     this.root.classList.add('eagle-chat');
     this.log.addEventListener('click', event => { const at = event.target.closest('[data-round]'); if (at) this.open(at); });
@@ -24,24 +29,28 @@ class Chat {
     if (message.serial < (this.serial ?? 0)) return;
     this.serial = message.serial;
     this.turns = message.turns;
+    this.futures = message.futures;
     const known = new Set(this.turns.map(turn => turn.run));
     for (const run of Object.keys(this.pieces)) if (!known.has(run)) delete this.pieces[run];
     this.draw();
   }
 
+  atEnd() { return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight <= 60; }
+
   // Rounds may come in any order and more than once.
   rounds({ run, rounds }) {
     const pieces = this.pieces[run] ||= [];
-    const stays = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight > 60;
+    const atEnd = this.atEnd();
     for (const round of rounds) pieces[round.index] = round.pieces;
     const answer = this.log.querySelector(`[data-run="${CSS.escape(run)}"]`);
     if (!answer) return;
     for (const { index } of rounds) this.drawRound(answer, run, index);
-    if (!stays) this.log.scrollTop = this.log.scrollHeight;
+    if (atEnd) this.log.scrollTop = this.log.scrollHeight;
   }
 
   draw() {
     this.legend.hidden = !this.turns.length;
+    this.begun.hidden = !this.turns.some(turn => turn.begun);
     if (!this.turns.length) {
       this.log.replaceChildren(el('div', { class: 'ec-empty' }, el('p', { text: say('chat.empty') }), el('p', { class: 'ec-muted', text: say('chat.empty_hint') })));
       return;
@@ -53,7 +62,7 @@ class Chat {
       parts.push(el('p', { class: 'ec-user', text: turn.user }));
       parts.push(el('div', { class: 'ec-answer', 'data-run': turn.run, role: 'group', 'aria-label': say('chat.answer') }, el('span', { class: 'ec-begun', text: turn.begun || '' })));
       return parts;
-    }));
+    }), this.tools);
     for (const turn of this.turns) {
       const answer = this.log.querySelector(`[data-run="${CSS.escape(turn.run)}"]`);
       (this.pieces[turn.run] || []).forEach((_, index) => this.drawRound(answer, turn.run, index));
@@ -69,7 +78,7 @@ class Chat {
       'aria-label': say('chat.round', { round: index + 1, text: pieces.map(piece => piece[0]).join('') }),
       title: say('chat.round_title', { round: index + 1 }) });
     for (const [text, origin] of pieces) {
-      const ends = /^<\|[^|>]*\|>$|^<\/s>$|^<end_of_turn>$/.test(text);
+      const ends = isEnd(text);
       // A token without anything to see, such as half a character, still has a place to click.
       const style = /^[^\P{C}\n\t]*$/u.test(text) ? 'padding: 0 3px' : null;
       span.append(el('span', { class: ends ? 'ec-token ec-end' : 'ec-token', style, 'data-origin': origin, text: ends ? say('chat.end') : text, title: ends ? text : '' }));
@@ -98,6 +107,7 @@ class Chat {
 
   mark(shown) {
     this.shown = shown;
+    this.showTools();
     if (!shown) return;
     for (const span of this.log.querySelectorAll('[data-round]')) {
       const here = span.closest('[data-run]').dataset.run === shown.run && Number(span.dataset.round) === shown.round;

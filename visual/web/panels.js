@@ -129,7 +129,7 @@ function inspector(round, point, choose) {
     parts.push(row);
   }
   const check = point === BONUS ? null : round.checks[point];
-  if (point !== BONUS) parts.push(el('h4', {}, say('inspector.top', { label: '' }).trim() + ' ', chip(label, kind)));
+  if (point !== BONUS) parts.push(el('h4', {}, ...inserted(say('inspector.top'), label, kind)));
   if (check) {
     const table = el('div', { class: 'ep-top' });
     for (const [token, probability] of check.top) {
@@ -140,7 +140,7 @@ function inspector(round, point, choose) {
     parts.push(table);
     const leaf = !n.parent.some((parent, i) => parent === point && n.slot[i]);
     const key = check.child !== null ? 'drawn_child' : leaf ? 'drawn_leaf' : 'drawn_bonus';
-    parts.push(el('p', { class: 'ep-why' }, say('inspector.drawn') + ': ', ...inserted(say(`inspector.${key}`, {}), labelOf(round, check.drawn))));
+    parts.push(el('p', { class: 'ep-why' }, say('inspector.drawn'), ...inserted(say(`inspector.${key}`, {}), labelOf(round, check.drawn))));
   } else if (point !== BONUS) {
     parts.push(el('p', { class: 'ep-hint', text: say('inspector.top_missing') }));
   }
@@ -158,8 +158,8 @@ function outline(round, choose) {
   const children = {}, n = round.nodes;
   n.parent.forEach((parent, i) => { if (n.slot[i]) (children[parent] = children[parent] || []).push(i); });
   const item = point => {
-    const text = point === ROOT ? `${pointLabel(round, point)}, ${say('tree.root')}`
-      : `${pointLabel(round, point)}, ${say('inspector.value')} ${number(n.value[point])}, ${say(`fate.${n.fate[point]}`)}`;
+    const text = point === ROOT ? say('panel.outline_root', { label: pointLabel(round, point), root: say('tree.root') })
+      : say('panel.outline_node', { label: pointLabel(round, point), value: number(n.value[point]), fate: say(`fate.${n.fate[point]}`) });
     const node = el('li', { role: 'treeitem', tabindex: point === ROOT ? '0' : '-1', 'data-node': point, 'aria-label': text }, el('span', { text }));
     node.addEventListener('focus', event => { event.stopPropagation(); choose(point, true); });
     if (children[point]) { node.setAttribute('aria-expanded', 'true'); node.append(el('ul', { role: 'group' }, ...children[point].map(item))); }

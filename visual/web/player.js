@@ -291,7 +291,10 @@ class Player {
     if (newRound || smooth || this.lastPhase !== phase) this.tree.reveal(phase, smooth && !newRound);
     this.lastPhase = phase;
     if (newRound) { clearTimeout(this.reporting); this.reporting = setTimeout(() => this.emit('round_shown', { run: store.run, round: cursor.round, count: store.count }), 150); }
-    document.dispatchEvent(new CustomEvent('eagle:shown', { detail: { run: store.run, round: cursor.round, phase: phase.name } }));
+    document.dispatchEvent(new CustomEvent('eagle:shown', { detail: {
+      run: store.run, live: store.live, round: cursor.round, phase: phase.name, drafted: round.drafted,
+      kept: round.mask ? round.mask.parents.length - 1 : 0, width: round.nodes.depth.filter(depth => depth === 1).length,
+    } }));
   }
 
   draw() {
