@@ -16,6 +16,7 @@ from visual.drawing import Drawing
 from visual.figuring import Figuring
 from visual.languages import DEFAULT, PLACES
 from visual.parts import PROMPTS, Parts
+from visual.picking import Picking
 from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
@@ -53,6 +54,7 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None) -> gr.Blocks:
     """One app's pages, one for each language. opened: a saved run to show first, with its name."""
     blocks = gr.Blocks(title=say("page.title"), fill_width=True, analytics_enabled=False)
     visits = Visits()
+    studio.on_switch.append(visits.let_go)
     for language in LANGUAGES:
         fill(blocks, language, studio, visits, opened)
     return blocks
@@ -64,7 +66,8 @@ def fill(
     """One language's page: its parts and their events."""
     with blocks if language == DEFAULT else blocks.route(say("page.language", language), PLACES[language].path):
         options = studio.options
-        parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
+        status = say(f"status.{studio.state}", language)
+        parts = Parts(status, options.max_new_tokens, options.methods, language, open_to_all=not options.key)
         common = Common(studio, parts, language, visits)
         running, viewing = Running(common), Viewing(common, opened)
         wire(blocks, parts, running, viewing, Switching(common, viewing.load))
@@ -73,6 +76,7 @@ def fill(
         wire_what_if(parts, Recutting(common))
         wire_beside(parts, Comparing(common))
         wire_own(parts, Drawing(common), running)
+        wire_models(parts, Picking(common))
 
 
 def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switching) -> None:
@@ -131,6 +135,20 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
     moved = [field.input for field in p.what_if]
     gr.on(moved, recutting.cut, p.what_if, drawn, trigger_mode="always_last", **QUICK)
     p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)
+
+
+def wire_models(p: Parts, picking: Picking) -> None:
+    """The events of the tab of models."""
+    k = p.models
+    shown = [k.used, k.known, k.load, k.cancel, k.clock, k.progress, k.weight, k.key, k.proof, k.form]
+    fields = [k.target, k.head]
+    p.tabs.select(picking.tab, None, shown, **QUICK)
+    k.key.submit(picking.prove, k.key, shown, **QUICK)
+    k.known.choose(picking.choose, None, [*fields, *shown], **QUICK)
+    gr.on([part.blur for part in fields], picking.weigh, fields, shown, trigger_mode="always_last", **QUICK)
+    gr.on([k.load.click, *(part.submit for part in fields)], picking.load, fields, shown, trigger_mode="once", **QUICK)
+    k.cancel.click(picking.cancel, None, shown, **QUICK)
+    k.clock.tick(picking.tick, None, [*shown, p.status, *p.fields], trigger_mode="once", **QUICK)
 
 
 def wire_beside(p: Parts, comparing: Comparing) -> None:

@@ -105,16 +105,24 @@ class Running:
             yield {**self.common.fault(error), **self.common.buttons(visit)}
         finally:
             visit.busy = False
+            if visit.last is not None and not self.studio.serves(visit.last.pair):
+                visit.close()  # the pair was switched since the last round
 
     def _turn(self, visit: Visit, prompt: str, system: str, form: Form) -> tuple[Turn, dict]:
         """The run to go on with, and what the page shows at its start. On ValueError the prompt's text stays."""
         if prompt.strip():
             settings = form.settings(self.studio.options.max_new_tokens, self.language)
-            turn = visit.begin(self.studio.engine_for(settings), prompt.strip(), system, settings)
-            return turn, {self.parts.prompt: "", **self._begun(visit, turn)}
+            engine, last = self.studio.engine_for(settings), visit.last
+            turn = visit.begin(engine, prompt.strip(), system, settings)
+            other = last is not None and last.name is None and last.pair != engine.pair
+            return turn, {
+                self.parts.prompt: "",
+                **self._begun(visit, turn, "pair.new_chat" if other else "status.generating"),
+            }
         turn = visit.last
         if turn is None or not turn.open:
             raise ValueError(self.common.say("status.nothing"))
+        self.common.check_pair(turn)
         if visit.shown is not turn:
             visit.shown = turn
             return turn, {
@@ -134,10 +142,10 @@ class Running:
         turn = visit.again(settings, self.studio.engine_for(settings))
         return turn, self._begun(visit, turn)
 
-    def _begun(self, visit: Visit, turn: Turn) -> dict:
+    def _begun(self, visit: Visit, turn: Turn, told: str = "status.generating") -> dict:
         return {
             self.parts.recorded: None,
-            self.parts.status: self.common.tell("status.generating"),
+            self.parts.status: self.common.tell(told),
             self.parts.log: self.common.log(visit),
             self.parts.player: player.message_reset(turn.run),
         }
@@ -190,6 +198,7 @@ class Running:
             return
         yield {self.parts.status: self.common.tell("metrics.comparing")}
         try:
+            self.common.check_pair(turn)
             turn.found = self.studio.compare(turn)
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
             yield self.common.fault(error)

@@ -17,6 +17,7 @@ from eagle2.config import AUTO, TreeShape
 from eagle2.costs import Costs
 from eagle2.regrow import check_pair
 from eagle2.trace import Pair, Round, Settings, Trace
+from visual.loads import Load
 
 _RUNS = itertools.count(1)
 
@@ -81,6 +82,12 @@ class Turn:
         made.effective, made.costs = trace.effective, trace.costs
         return made
 
+    def close(self) -> None:
+        """Let go of the live generator, if there is one; the run can still be gone on with."""
+        source, self.source = self.source, None
+        if source is not None:
+            source.close()
+
     def ready(self, engine: object) -> None:
         """Have the generator that goes on behind the rounds so far. Raises ValueError where the engine cannot."""
         s = self.settings
@@ -103,7 +110,9 @@ class Visit:
     """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt.
 
     waited: whether it was told that the models are loading. quiet: its status line says something that stays. figured:
-    what the open figures were drawn from. beside: the two runs of a comparison, () before the first.
+    what the open figures were drawn from. owner: whether it proved to be the page's. awaited: the load it began, until
+    it was told of its end.
+    beside: the two runs of a comparison, () before the first.
     futures: of the last turn, in the order they were begun and the present one among them; () where there is no other.
     """
 
@@ -115,6 +124,8 @@ class Visit:
     waited: bool = False
     quiet: bool = False
     figured: tuple = ()
+    owner: bool = False
+    awaited: Load | None = None
     beside: tuple[Turn, ...] = ()
     futures: tuple[Turn, ...] = ()
 
@@ -217,9 +228,7 @@ class Visit:
     def close(self) -> None:
         """Let go of the live run's generator, if there is one; the run can still be gone on with."""
         for turn in self.turns:
-            if turn.source is not None:
-                turn.source.close()
-                turn.source = None
+            turn.close()
 
     def clear(self) -> None:
         self.close()
@@ -281,6 +290,13 @@ class Visits:
             visit.halt = True
             if not visit.busy:
                 visit.close()
+
+    def let_go(self) -> None:
+        """Close what runs have going on in their engine, but for those that a round is being made of just now."""
+        with self._lock:
+            idle = [visit for visit in self._visits.values() if not visit.busy]
+        for visit in idle:
+            visit.close()
 
     def park(self, session: str, carried: object = None) -> str:
         """A key with which another session, that of the same tab's next page, takes this visit over, once."""

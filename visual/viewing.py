@@ -74,7 +74,7 @@ class Viewing:
             return {**self._first(visit), **self._refused(visit, fault)}
         if asked.recording:
             return self._load(visit, asked.recording, recording(asked.recording), asked.round)
-        return self._first(visit)
+        return {**self._first(visit), **self.common.recommended()}
 
     def _first(self, visit: Visit) -> dict:
         return self._load(visit, *(self.opened or (RECORDINGS[0], recording(RECORDINGS[0]))))

@@ -27,6 +27,7 @@ from types import MappingProxyType
 from visual.strings_zh.lab import LAB
 from visual.strings_zh.lesson import LESSON
 from visual.strings_zh.page import PAGE
+from visual.strings_zh.pair import PAIR
 from visual.strings_zh.player import PLAYER
 from visual.strings_zh.tree import TREE
 
@@ -37,6 +38,7 @@ CHINESE: Mapping[str, str] = MappingProxyType(
         **LAB,
         **LESSON,
         **TREE,
+        **PAIR,
         "method.page": (Path(__file__).parent.parent / "method.zh.md").read_text(encoding="utf-8"),
     }
 )
