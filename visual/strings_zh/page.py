@@ -62,7 +62,7 @@ PAGE = {
     "form.drafter_info": "由谁来猜；保留哪些猜测仍由方法决定",
     "form.drafted_by": "起草者：{drafter}。",
     "form.unknown_drafter": "没有名为“{drafter}”的起草者；请从列表中选择。",
-    "drafter.": "方法自带的",
+    "drafter.own": "方法自带的",
     "drafter.head": "EAGLE 草稿头",
     "drafter.draft-model": "独立的草稿模型",
     "drafter.ngram": "在前文中查找",
