@@ -132,7 +132,7 @@ class Parts:
         )
         drafters = ["", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in self.methods)]
         self.drafter = gr.Dropdown(
-            choices=[(t(f"drafter.{who}"), who) for who in drafters],
+            choices=[(t(f"drafter.{who or 'own'}"), who) for who in drafters],
             value=default.drafter,
             label=t("form.drafter"),
             info=t("form.drafter_info"),

@@ -63,7 +63,7 @@ PAGE = {
     "form.drafter_info": "由谁来猜；保留哪些猜测则由方法决定",
     "form.drafted_by": "草稿来自：{drafter}。",
     "form.unknown_drafter": "没有名为“{drafter}”的草稿来源；请从列表中选择。",
-    "drafter.": "方法自带",
+    "drafter.own": "方法自带",
     "drafter.head": "EAGLE 草稿头",
     "drafter.draft-model": "独立草稿模型",
     "drafter.ngram": "在文本中查找",
