@@ -38,7 +38,7 @@ pair's 538 MB it is 113 MB more, of a 7B model's some 2 %."""
 MEASURED_WEIGHTS, SLICE = 2**23, 2**21
 """Weights that measurements run through, more than caches hold, as a whole model is; and at most so many at a time."""
 
-SAMPLES, BUDGET_S = 12, 0.04
+SAMPLES, BUDGET_S = 8, 0.02
 """Products of each kind that are timed for one row count, and the seconds after which it has to do with fewer."""
 
 FEWEST_SAMPLES, CLEAR = 3, 1.5

@@ -58,6 +58,10 @@ class Common:
             self.parts.stop: gr.update(interactive=busy),
         }
 
+    def log(self, visit: Visit) -> str:
+        """The chat as it is now."""
+        return chat.message(visit.turns, self.language, visit.futures)
+
     def summary(self, turn: Turn | None) -> dict:
         """Chips, table and statistics of a run."""
         found = turn.found if turn else None

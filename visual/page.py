@@ -12,6 +12,7 @@ import gradio as gr
 from eagle2.trace import Trace
 from visual.common import Common
 from visual.comparing import Comparing
+from visual.drawing import Drawing
 from visual.figuring import Figuring
 from visual.languages import DEFAULT, PLACES
 from visual.parts import PROMPTS, Parts
@@ -71,6 +72,7 @@ def fill(
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
         wire_beside(parts, Comparing(common))
+        wire_own(parts, Drawing(common), running)
 
 
 def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switching) -> None:
@@ -145,3 +147,22 @@ def wire_back(p: Parts, returning: Returning) -> None:
     shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart, p.generate, p.step, p.stop]
     p.log.go_back(returning.back, p.fields, shown, trigger_mode="once", **MODEL)
     p.log.future(returning.future, None, shown, trigger_mode="once", **QUICK)
+
+
+def wire_own(p: Parts, drawing: Drawing, run: Running) -> None:
+    """The events of the tab "Your tree"."""
+    told = [p.own.note, p.own.table]
+    latest = {"trigger_mode": "always_last", **QUICK}
+    p.tabs.select(drawing.tab, p.own.text, [p.own.picker, *told], **QUICK)
+    p.own.picker.moved(drawing.moved, p.own.text, [p.own.picker, *told], **latest)
+    p.own.picker.picked(drawing.picked, None, [p.own.text, *told], **latest)
+    p.own.picker.typed(drawing.typed, None, [p.own.picker, *told], **latest)
+    for name, button in p.own.start.items():
+        button.click(drawing.start(name), p.own.text, [p.own.text, p.own.picker, *told], **QUICK)
+    p.own.open.upload(drawing.opened, p.own.open, [p.own.text, p.own.picker, *told], **QUICK)
+    down = [p.text, p.name, p.kind]
+    p.own.save.click(drawing.save, p.own.text, [*down, p.own.note], **QUICK).then(None, down, None, js=DOWNLOAD)
+    p.own.grow.click(drawing.grow, p.own.text, told, trigger_mode="once", **MODEL)
+    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
+    shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart, p.method, p.tabs]
+    p.own.run.click(run.own_tree, [p.prompt, p.system, *p.fields], shown, trigger_mode="once", **MODEL)

@@ -14,6 +14,7 @@ from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
 from visual.languages import others
+from visual.parts_own import OwnTree
 from visual.strings import say
 
 RECORDINGS = (
@@ -189,6 +190,9 @@ class Parts:
             self._what_if()
         with gr.Tab(t("page.tab_compare"), id="compare-tab"):
             self._beside()
+        with gr.Tab(t("page.tab_own"), id="own"):
+            self.own = OwnTree(self.language)
+            self.fields.append(self.own.text)
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
             with gr.Row():

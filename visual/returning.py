@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import gradio as gr
 
-from visual import chat, player
+from visual import player
 from visual.common import Common
 from visual.form import Form
 from visual.running import Running
@@ -36,7 +36,7 @@ class Returning:
         turn = visit.back(index, None if text is None else str(text), settings, self.studio.engine_for(settings))
         return turn, {
             self.parts.status: self.common.tell("status.generating"),
-            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
+            self.parts.log: self.common.log(visit),
             self.parts.player: player.message_reset(turn.run),
         }
 
@@ -55,7 +55,7 @@ class Returning:
         return {
             **self.common.summary(turn),
             **self.common.buttons(visit),
-            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
+            self.parts.log: self.common.log(visit),
             self.parts.player: loaded if turn.rounds else player.message_reset(turn.run, live=False),
             self.parts.status: self.common.tell("back.switched", place=visit.futures.index(turn) + 1),
         }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import gradio as gr
 
+from eagle2.config import STATIC
 from visual import chat, panels, player
 from visual.common import Common
 from visual.form import Form
@@ -30,6 +32,18 @@ class Running:
     def step(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """One round: of a new prompt's run, else of the open one."""
         yield from self._asked(self.common.visit(request), prompt, system, Form(*values), 1)
+
+    def own_tree(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
+        """With the visitor's own tree: a prompt where one is written, else that of the run that is shown once more."""
+        visit, form = self.common.visit(request), replace(Form(*values), method=STATIC)
+        try:
+            form.settings(self.studio.options.max_new_tokens, self.language)
+        except ValueError as error:
+            yield self.common.fault(error)
+            return
+        yield {self.parts.method: STATIC, self.parts.tabs: gr.Tabs(selected="rounds")}
+        begin = self._turn if prompt.strip() else self._again
+        yield from self.run(visit, lambda: begin(visit, prompt, system, form))
 
     def link_opened(
         self, request: gr.Request, pending: int | None, prompt: str, system: str, *values: object
@@ -97,13 +111,7 @@ class Running:
         if prompt.strip():
             settings = form.settings(self.studio.options.max_new_tokens, self.language)
             turn = visit.begin(self.studio.engine_for(settings), prompt.strip(), system, settings)
-            return turn, {
-                self.parts.prompt: "",
-                self.parts.recorded: None,
-                self.parts.status: self.common.tell("status.generating"),
-                self.parts.log: chat.message(visit.turns, self.language, visit.futures),
-                self.parts.player: player.message_reset(turn.run),
-            }
+            return turn, {self.parts.prompt: "", **self._begun(visit, turn)}
         turn = visit.last
         if turn is None or not turn.open:
             raise ValueError(self.common.say("status.nothing"))
@@ -115,6 +123,24 @@ class Running:
                 )
             }
         return turn, {self.parts.status: self.common.tell("status.generating")}
+
+    def _again(self, visit: Visit, _: str, __: str, form: Form) -> tuple[Turn, dict]:
+        """The shown run's prompt again with the form's tree, under its own law, so that its text is the same."""
+        was = visit.shown
+        if was is None:
+            raise ValueError(self.common.say("status.nothing"))
+        asked = form.settings(self.studio.options.max_new_tokens, self.language)
+        settings = replace(asked, sampling=was.settings.sampling)
+        turn = visit.again(settings, self.studio.engine_for(settings))
+        return turn, self._begun(visit, turn)
+
+    def _begun(self, visit: Visit, turn: Turn) -> dict:
+        return {
+            self.parts.recorded: None,
+            self.parts.status: self.common.tell("status.generating"),
+            self.parts.log: self.common.log(visit),
+            self.parts.player: player.message_reset(turn.run),
+        }
 
     def _stream(self, visit: Visit, turn: Turn, limit: int | None) -> Iterator[dict]:
         """Rounds as they come, some eight messages a second at most; then the outcome."""

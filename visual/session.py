@@ -84,7 +84,7 @@ class Turn:
     def ready(self, engine: object) -> None:
         """Have the generator that goes on behind the rounds so far. Raises ValueError where the engine cannot."""
         s = self.settings
-        policy = engine.policy(s.policy, s.shape, s.drafter)
+        policy = engine.policy(s.tree, s.shape, s.drafter)
         self.effective = policy.shape if policy else None
         self.costs = engine.costs_with(s.drafter) if s.policy == AUTO else None
         self.source = rounds_of(self, engine)
@@ -157,6 +157,25 @@ class Visit:
         self.shown = made
         return made
 
+    def again(self, settings: Settings, engine: object) -> Turn:
+        """Begin the shown run's prompt once more under other settings; what it was stays among `futures`, if made here.
+
+        Raises ValueError where other turns follow it, where it is a prompt of another target's tokens, and where the
+        engine cannot do this.
+        """
+        was = self.shown
+        if was is not self.last:
+            raise ValueError("other turns follow that run, so it cannot be run again; open the last one, or a new chat")
+        if was.pair.target != engine.pair.target:
+            raise ValueError(
+                f"this run was made by {was.pair.target} and {engine.pair.target} is loaded; write a prompt for it"
+            )
+        made = Turn(was.prompt_ids, was.messages, settings, engine.pair, dict(was.tokens), begun=was.begun)
+        made.ready(engine)
+        self.close()
+        self.futures = (*(self.futures or (was,)), made) if was.name is None else ()
+        return self._put(made)
+
     def back(self, index: int, text: str | None, settings: Settings, engine: object) -> Turn:
         """Begin a run that goes on from the last turn's answer as it was after round `index`, or from `text` instead.
 
@@ -223,7 +242,7 @@ def rounds_of(turn: Turn, engine: object) -> Iterator[Round]:
     """The rounds still to come of an open run."""
     s = turn.settings
     return engine.rounds(
-        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds, drafter=s.drafter
+        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=turn.rounds, drafter=s.drafter
     )
 
 

@@ -129,7 +129,6 @@ PAGE_ENGLISH = {
     "method_name.eagle2-no-both": "EAGLE-2 without both",
     "method_name.ngram": "Prompt lookup",
     "method_name.sps": "Independent draft model",
-    "method_name.static": "A static tree of one's own",
     # chips
     "chip.shape": "top_k {k} · depth {d} · {m} nodes",
     "chip.tau": "τ {tau} (bonus included)",

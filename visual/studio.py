@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eagle2 import metrics
-from eagle2.config import AUTO, METHODS, WALK, Sampling
+from eagle2.config import AUTO, METHODS, STATIC, WALK, Sampling
 from eagle2.regrow import check_pair, regrow
 from eagle2.trace import Round, Settings, Trace
 from visual.panels import Comparison
@@ -45,8 +45,8 @@ class Options:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """What visitors can choose from: "sps" only where its draft model was given."""
-        return tuple(method for method in METHODS if method != "sps" or self.draft_model)
+        """What visitors can choose from: "sps" only where its draft model was given; last, a tree of their own."""
+        return (*(method for method in METHODS if method != "sps" or self.draft_model), STATIC)
 
 
 class Studio:
@@ -176,7 +176,7 @@ class Studio:
         engine = move(self.engine(), WORKER_DEVICE, costs)
         s = settings
         yield from engine.rounds(
-            prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=after, drafter=s.drafter
+            prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=after, drafter=s.drafter
         )
 
 

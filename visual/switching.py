@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
-from visual import chat, player
+from visual import player
 from visual.common import Common
 from visual.form import Form, explain
 from visual.languages import address
@@ -84,7 +84,7 @@ class Switching:
             **self.common.buttons(visit),
             **dict(zip((p.prompt, p.system, *p.fields), brought.typed, strict=True)),
             p.meaning: explain(Form(*values), most, self.language),
-            p.log: chat.message(visit.turns, self.language),
+            p.log: self.common.log(visit),
             p.player: self._player(turn, brought),
             p.recorded: (turn.recording or None) if turn else None,
             p.status: self._status(turn),

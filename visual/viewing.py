@@ -10,7 +10,7 @@ import gradio as gr
 
 from eagle2 import trace_file
 from eagle2.trace import Trace
-from visual import chat, export, link, player
+from visual import export, link, player
 from visual.common import Common
 from visual.form import FIELDS, Form, explain
 from visual.labels import for_html
@@ -90,7 +90,7 @@ class Viewing:
         return {
             **self.common.summary(turn),
             **self.common.buttons(visit),
-            self.parts.log: chat.message(visit.turns, self.language, visit.futures),
+            self.parts.log: self.common.log(visit),
             self.parts.player: player.message_load(
                 turn.run, turn, at, "last" if place else "first", play=not place, language=self.language
             ),
@@ -127,7 +127,7 @@ class Viewing:
         """What the form means now and, where it differs from the open run's own settings, when it will act."""
         form, last = Form(*values), self.common.visit(request).last
         told = explain(form, self.studio.options.max_new_tokens, self.language)
-        if last is not None and last.open and form != Form.of(last.settings):
+        if last is not None and last.open and not form.asks_for(last.settings):
             told += f"<p>{for_html(self.common.say('status.applies'))}</p>"
         return {self.parts.meaning: told}
 
@@ -197,7 +197,10 @@ class Viewing:
         if not link.fits(said[0], system):
             longest = max(len(said[0]), len(system))
             return self._unlinked("trace.link_long", count=longest, most=link.MOST_CHARACTERS)
-        return self._linked(link.Link(prompt=said[0], system=system, form=Form.of(turn.settings), round=place))
+        form = Form.of(turn.settings)
+        if not link.fits(form.tree):
+            return self._unlinked("trace.link_tree", count=len(form.tree), most=link.MOST_CHARACTERS)
+        return self._linked(link.Link(prompt=said[0], system=system, form=form, round=place))
 
     def _unlinked(self, key: str, **values: object) -> dict:
         return {self.parts.query: "", self.parts.status: self.common.tell(key, True, **values)}

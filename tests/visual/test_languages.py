@@ -27,8 +27,8 @@ PLACE = re.compile(r"\{(\w+)\}")
 LATIN = set(
     re.findall(
         r"[A-Za-z][\w-]*",
-        """EAGLE EAGLE-2 EAGLE-3 Python JSON HTML CPU LM head Top-k Top-p top_k top_p depth max_nodes
-        Home Tab home end esc tab shift ctrl V c d m p q min sps “It is a good” arXiv Li Wei Zhang
+        """EAGLE EAGLE-2 EAGLE-3 Python JSON HTML CPU LM head Top-k Top-p top_k top_k² top_p depth max_nodes
+        Home Tab Esc home end esc tab shift ctrl V c d m p q min sps “It is a good” arXiv Li Wei Zhang
         Faster Inference of Language Models with Dynamic Draft Trees""",
     )
 )

@@ -25,14 +25,18 @@ from pathlib import Path
 from types import MappingProxyType
 
 from visual.strings_zh.lab import LAB
+from visual.strings_zh.lesson import LESSON
 from visual.strings_zh.page import PAGE
 from visual.strings_zh.player import PLAYER
+from visual.strings_zh.tree import TREE
 
 CHINESE: Mapping[str, str] = MappingProxyType(
     {
         **PLAYER,
         **PAGE,
         **LAB,
+        **LESSON,
+        **TREE,
         "method.page": (Path(__file__).parent.parent / "method.zh.md").read_text(encoding="utf-8"),
     }
 )

@@ -1,4 +1,4 @@
-"""Chinese for the laboratory: figures over a session, what if. See `visual.strings_lab`."""
+"""Chinese for the laboratory: figures over a session, what if, side by side, back in time. See `visual.strings_lab`."""
 
 LAB = {
     # a training run's log
@@ -58,6 +58,42 @@ LAB = {
     "what_if.row_predicted": "预测的令牌数：1 + 保留节点的值之和",
     "what_if.row_tokens": "得到的令牌数，含额外令牌",
     "what_if.row_yield": "每验证一行得到的令牌数",
+    # the tab "Compare"
+    "page.tab_compare": "对比",
+    "beside.about": "用当前运行的提示词和随机种子，在两种方法下各运行一次。无论树是什么样，文本按构造都相同；"
+    "不同的是需要多少次目标模型前向传播。",
+    "beside.preset": "对比",
+    "beside.preset.static": "EAGLE 的静态草稿树与 EAGLE-2（图 4）",
+    "beside.preset.chain": "链式草稿与 EAGLE-2",
+    "beside.preset.no-value": "不用值与 EAGLE-2（表 3）",
+    "beside.preset.no-rerank": "不重排序与 EAGLE-2（表 3）",
+    "beside.preset.no-both": "两者都不用与 EAGLE-2（表 3）",
+    "beside.run": "两种都运行",
+    "beside.running": "{name}：第 {round} 轮……",
+    "beside.position": "文本中的位置：第几个新令牌",
+    "beside.same": "已核对：两者都写出的 {count} 个令牌完全相同。",
+    "beside.differ": "从第 {place} 个令牌起文本不同。当目标模型最好的两个得分几乎相等时，舍入误差会造成这种情况；"
+    "其他原因都属于错误。",
+    "beside.at": "第 {position} 个令牌：“{token}”。",
+    "beside.round": "{name}：第 {round} 轮，共 {rounds} 轮",
+    "beside.row_tokens": "到此为止的令牌数，不含预填充的",
+    "beside.row_passes": "目标模型前向传播次数",
+    "beside.row_tau": "τ，含额外令牌",
+    "beside.row_verified": "验证的行数，含根节点",
+    "beside.row_time": "解码时间",
+    # back in time
+    "back.back": "从第 {round} 轮接着生成……",
+    "back.title": "回答保留到这一轮为止，可以改动，也可以原样，再按现在的设置从这里接着生成",
+    "back.field": "到这一轮为止的回答",
+    "back.hint": "可以改动，也可以原样保留。运行按现在的设置从这里继续；原来的后文保留在旁边。",
+    "back.go": "从这里接着生成",
+    "back.cancel": "取消",
+    "back.futures": "这个回答的各种后文",
+    "back.place": "{place} / {count}",
+    "back.earlier": "上一种后文",
+    "back.later": "下一种后文",
+    "back.none": "只能回到在这里生成的最后一次运行，而这是另一次。",
+    "back.switched": "这个回答的第 {place} 种后文，保持离开时的样子。",
     # figures over a session
     "session.confidence": "置信度 c",
     "session.drawn_share": "被目标模型抽中的比例",

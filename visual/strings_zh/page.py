@@ -20,6 +20,7 @@ PAGE = {
     "chat.origin.draft": "被接受的草稿",
     "chat.origin.bonus": "目标模型的额外令牌",
     "chat.origin.prefill": "来自预填充",
+    "chat.origin.begun": "已给定",
     "chat.legend_title": "每个令牌的来源",
     "chat.prompt": "提示词",
     "chat.placeholder": "输入问题…（按回车发送）",
@@ -125,7 +126,6 @@ PAGE = {
     "method_name.eagle2-no-both": "EAGLE-2，两者都不用",
     "method_name.ngram": "提示词查找",
     "method_name.sps": "独立草稿模型",
-    "method_name.static": "自定义的静态树",
     # chips
     "chip.shape": "top_k {k} · depth {d} · {m} 个节点",
     "chip.tau": "τ {tau}（含额外令牌）",
@@ -184,6 +184,7 @@ PAGE = {
     "trace.load": "打开已保存的运行",
     "trace.linked": "链接显示在下方；浏览器允许时也已复制到剪贴板。",
     "trace.link_turn": "链接只能容纳一条提示词，而这是对话中靠后的一轮提问：请改为保存本次运行。",
+    "trace.link_begun": "这次运行接着一段保留或改动过的文本，而链接只能容纳提示词：请改为保存本次运行。",
     "trace.link_file": "这次运行来自文件，链接容纳不下：请直接转发该文件。",
     "trace.link_long": "提示词有 {count} 个字符；链接最多容纳 {most} 个。请改为保存本次运行。",
     "trace.none": "还没有可以保存的运行。",
