@@ -311,12 +311,12 @@ class TestChoosing:
     def test_folders_are_weighed_at_once_and_the_hub_is_not_asked_while_one_types(self, pair, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         handlers = Page(Studio(Options(device="cpu"), lambda *_: None))
-        assert " KiB in float32; cpu has " in handlers.picking.weigh(*pair, OWNER)[handlers.picker.weight]
-        assert "The hub is asked" in handlers.picking.weigh("somebody/model", "", OWNER)[handlers.picker.weight]
+        assert " KiB in float32; cpu has " in handlers.picking.weigh(*pair, OWNER)[handlers.fields.weight]
+        assert "The hub is asked" in handlers.picking.weigh("somebody/model", "", OWNER)[handlers.fields.weight]
 
     def test_what_is_no_model_is_said_beside_the_fields(self, tmp_path):
         handlers = Page(Studio(Options(), lambda *_: None))
-        told = handlers.picking.weigh(str(tmp_path), "", OWNER)[handlers.picker.weight]
+        told = handlers.picking.weigh(str(tmp_path), "", OWNER)[handlers.fields.weight]
         assert "holds no config.json" in told
         assert 'role="alert"' in told
 
