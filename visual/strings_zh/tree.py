@@ -17,7 +17,7 @@ TREE = {
     "own.open": "打开一棵树",
     "own.none": "还没有任何一轮：请打开一份运行记录，或开始生成。",
     "own.no_nodes": "第 {round} 轮没有记录节点，无从点选。",
-    "own.not_read": "这个文件有 {size} kB，作为一棵树太大；最多读取 {most} kB。",
+    "own.not_read": "这个文件有 {size} 千字节，作为一棵树太大；最多读取 {most} 千字节。",
     "own.nothing_yet": "还没有节点：请在下面的候选池中点选。",
     "own.outside": "本轮没有起草、因而不在图中的节点：自定义树中有 {count} 个。",
     "own.not_fitted": "目标模型的选择没有经过本次运行中任何起草的节点，因此没有树适合它。",
