@@ -28,7 +28,7 @@ LATIN = set(
     re.findall(
         r"[A-Za-z][\w-]*",
         """EAGLE EAGLE-2 EAGLE-3 Python JSON HTML CPU LM head Top-k Top-p top_k top_k² top_p depth max_nodes
-        Home Tab Esc home end esc tab shift ctrl V c d m p q min sps “It is a good” arXiv Li Wei Zhang
+        Home Tab Esc home end esc tab shift ctrl kB V c d m p q min sps “It is a good” arXiv Li Wei Zhang
         Faster Inference of Language Models with Dynamic Draft Trees""",
     )
 )
@@ -86,7 +86,7 @@ def test_each_language_has_its_page_in_the_app():
         name for name in ids[""] if not name.startswith("to-")
     ]
     prompts = [b for b in blocks.blocks.values() if isinstance(b, gr.Textbox) and b.elem_id == "prompt"]
-    assert [prompt.placeholder for prompt in prompts] == ["Ask something… (Enter sends)", "输入问题…（按回车发送）"]
+    assert [prompt.placeholder for prompt in prompts] == ["Ask something… (Enter sends)", "输入问题……（按回车发送）"]
 
 
 def test_a_round_is_told_in_chinese_without_the_blanks_that_english_needs():
