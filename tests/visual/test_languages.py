@@ -87,7 +87,7 @@ def test_each_language_has_its_page_in_the_app():
         name for name in ids[""] if not name.startswith("to-")
     ]
     prompts = [b for b in blocks.blocks.values() if isinstance(b, gr.Textbox) and b.elem_id == "prompt"]
-    assert [prompt.placeholder for prompt in prompts] == ["Ask something… (Enter sends)", "输入问题…（按回车发送）"]
+    assert [prompt.placeholder for prompt in prompts] == ["Ask something… (Enter sends)", "输入问题……（按回车发送）"]
 
 
 def test_a_round_is_told_in_chinese_without_the_blanks_that_english_needs():

@@ -22,7 +22,7 @@ PLAYER = {
     "empty.values": "没有值：这一轮没有起草任何节点。",
     "empty.unrecorded": "这一轮起草的 {drafted} 个节点没有被记录。",
     "empty.inspector": "请选择一个节点：单击它，或用 Tab 键和方向键在树中移动。",
-    "empty.waiting": "正在读取第 {round} 轮…",
+    "empty.waiting": "正在读取第 {round} 轮……",
     # transport
     "transport.first": "回到运行的第一步",
     "transport.back": "后退一步（←）",
