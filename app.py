@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 if importlib.util.find_spec("spaces"):
@@ -23,6 +25,26 @@ THEME = gr.themes.Default(primary_hue=gr.themes.colors.blue, font=FONT, font_mon
 """Fonts of the system only: a page without a network must look the same."""
 
 ON_A_SPACE = "SPACE_ID" in os.environ
+
+OWNER_KEY = "EAGLE2_OWNER_KEY"
+SHORTEST_KEY = 12
+
+
+def is_public(asked: bool, environment: Mapping[str, str]) -> bool:
+    """Whether others than the users of this machine can reach the page: asked for, on a Space, or Gradio's settings."""
+    name = environment.get("GRADIO_SERVER_NAME", "localhost")
+    by_gradio = name not in ("localhost", "127.0.0.1", "::1") or bool(environment.get("GRADIO_SHARE"))
+    return asked or "SPACE_ID" in environment or by_gradio
+
+
+def owner_key(environment: Mapping[str, str]) -> str:
+    """What lets the owner of a public page, and nobody else, switch its models. ValueError for one easily guessed."""
+    key = environment.get(OWNER_KEY, "").strip() or secrets.token_urlsafe(SHORTEST_KEY)
+    if len(key) < SHORTEST_KEY:
+        raise ValueError(
+            f"{OWNER_KEY} has {len(key)} characters; give at least {SHORTEST_KEY}, or none to have one made"
+        )
+    return key
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -73,6 +95,7 @@ def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
         runs=options.runs,
         waiting=options.waiting,
         upload_mb=options.upload_mb,
+        key=owner_key(os.environ) if is_public(options.public, os.environ) else "",
     )
     studio = Studio(owner)
     blocks = page.build(studio, opened)
@@ -86,6 +109,8 @@ def main(arguments: list[str] | None = None) -> None:
         blocks, studio = build(options)
     except (ValueError, OSError) as error:
         raise SystemExit(f"error: {error}") from error
+    if studio.options.key:
+        print(say("pair.console", owner_key=studio.options.key), flush=True)
     studio.start()
     blocks.launch(
         server_port=options.port,

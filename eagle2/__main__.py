@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eagle2 import metrics, trace_file
+from eagle2 import metrics, paths, trace_file
 from eagle2.bench.plan import add_options as add_bench_options
-from eagle2.config import METHODS, Sampling, TreeShape, check_integer
+from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
 from eagle2.methods import DRAFT_MODEL, DRAFTERS, POLICIES, combine, drafter_of
 from eagle2.notes import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
 from eagle2.trace import Round, Settings
@@ -50,8 +50,9 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=generate)
     parser.add_argument("prompt", help="the user's turn")
     parser.add_argument("--system", help="a system turn before it")
-    add_method_options(parser)
-    tree = parser.add_argument_group("tree (unused by plain and eagle; chain, ngram, sps take --depth and --max-nodes)")
+    how = add_method_options(parser)
+    how.add_argument("--tree", metavar="FILE", help="as policy, a static tree of one's own: [0], [1], [0, 0] ...")
+    tree = parser.add_argument_group("size (unused by plain, eagle and --tree; chains take --depth and --max-nodes)")
     # No defaults here: what was not given cannot be told from a default, and options without effect are announced.
     tree.add_argument(
         "--top-k", type=int, help=f"nodes expanded per level and children of each (default: {shape.top_k})"
@@ -77,7 +78,7 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
 
 
-def add_method_options(parser: argparse.ArgumentParser) -> None:
+def add_method_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     how = parser.add_argument_group(
         "how drafts are made: by a method, or by a drafter and a tree policy of one's choice"
     )
@@ -88,6 +89,7 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--drafter", choices=DRAFTERS, help="who guesses: the EAGLE head, an independent model, or lookup in the text"
     )
+    return how
 
 
 def chosen_method(options: argparse.Namespace) -> tuple[str, str | None]:
@@ -99,6 +101,13 @@ def chosen_method(options: argparse.Namespace) -> tuple[str, str | None]:
         who = f"drafter {drafter}" if drafter else f"method {method}"
         raise ValueError(f"{who} needs an independent draft model; give one with --draft-model")
     return method, drafter
+
+
+def own_tree(options: argparse.Namespace) -> paths.Paths | None:
+    """The paths of a static tree, where a file gives one. Raises ValueError or OSError."""
+    if options.tree is not None and (options.method or options.policy):
+        raise ValueError(f"--tree is a policy and so is {options.method or options.policy}; give one of them")
+    return None if options.tree is None else paths.load(options.tree)
 
 
 def add_record(commands: argparse._SubParsersAction) -> None:
@@ -203,8 +212,9 @@ def generate(options: argparse.Namespace) -> None:
     law = _given(
         options, {"temperature": "temperature", "sample_top_p": "top_p", "sample_top_k": "top_k", "seed": "seed"}
     )
-    method, drafter = chosen_method(options)
-    settings = Settings(method, TreeShape(**tree), Sampling(**law), options.max_new_tokens, drafter=drafter)
+    own = own_tree(options)
+    method, drafter = (STATIC, options.drafter) if own else chosen_method(options)
+    settings = Settings(method, TreeShape(**tree), Sampling(**law), options.max_new_tokens, own, drafter)
     check_integer("max_new_tokens", settings.max_new_tokens, 1)
     if options.trace and not Path(options.trace).absolute().parent.is_dir():
         raise ValueError(f"the trace cannot be written: {Path(options.trace).parent} is no folder")
@@ -223,9 +233,9 @@ def generate(options: argparse.Namespace) -> None:
         announce(options.head, engine.drafter.head, engine.target.vocab_size)
     note_vocabulary(engine.pair, settings)
     note_unused(settings, tree, law)
-    if options.draft_model and engine.drafter_of(method, drafter) is not engine.draft_model:
+    if options.draft_model and engine.drafter_of(settings.tree, drafter) is not engine.draft_model:
         note_idle(["--draft-model"], f"with {method}")
-    note_clamped(engine.policy(method, settings.shape, drafter), settings.shape, tree)
+    note_clamped(engine.policy(settings.tree, settings.shape, drafter), settings.shape, tree)
     messages = [{"role": "user", "content": options.prompt}]
     if options.system is not None:
         messages.insert(0, {"role": "system", "content": options.system})
@@ -238,7 +248,7 @@ def generate(options: argparse.Namespace) -> None:
         shape=settings.shape,
         sampling=settings.sampling,
         max_new_tokens=settings.max_new_tokens,
-        policy=settings.policy,
+        policy=settings.tree,
         stop=stop,
         record=bool(options.trace),
         drafter=settings.drafter,

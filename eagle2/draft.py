@@ -16,6 +16,7 @@ from eagle2.cache import KeyValueRows
 from eagle2.eagle3 import Eagle3Head
 from eagle2.head import EagleHead
 from eagle2.policy import Policy
+from eagle2.progress import Watch, unwatched
 from eagle2.target import Target
 from eagle2.tree import ROOT, Pool, top_children
 
@@ -96,9 +97,9 @@ class EagleDrafter:
         if target.device.type == "mps" and self.draft_ids is not None:
             self.draft_ids = self.draft_ids.cpu()  # where `log_probs` are
 
-    def choose_products(self) -> None:
+    def choose_products(self, watch: Watch = unwatched) -> None:
         """Have the head and the LM head multiply in the order that is faster on this CPU."""
-        products.choose_products(self.head)
+        products.choose_products(self.head, watch)
         if self.head.lm_head is not None:
             self.lm_head = self.head.lm_head
         elif self.draft_ids is not None:  # a copy of some of the target's rows

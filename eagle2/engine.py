@@ -201,8 +201,7 @@ class Engine:
         self, ids: Sequence[int], rounds: Sequence[Round], settings: Settings, messages: Sequence[dict[str, str]] = ()
     ) -> Trace:
         """The whole run as a record that needs neither models nor tokenizer to be read."""
-        asked = settings.policy if settings.paths is None else settings.paths
-        policy = self.policy(asked, settings.shape, settings.drafter)
+        policy = self.policy(settings.tree, settings.shape, settings.drafter)
         trace = Trace(
             prompt_ids=tuple(ids),
             settings=settings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import (
     DisabledRepoError,
     GatedRepoError,
@@ -16,12 +16,13 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 
+from eagle2.progress import Watch, bar_telling, unwatched
 from eagle2.weights import reason
 
 HEAD_FILES = ("config.json", "*.safetensors", "*.bin", "*.index.json")
 
 
-def fetch_head(name: str) -> tuple[Path, str | None]:
+def fetch_head(name: str, watch: Watch = unwatched) -> tuple[Path, str | None]:
     """The folder of a head and its revision: `name` itself if it is a folder, else fetched from the hub.
 
     Raises ValueError in one sentence where neither works.
@@ -32,10 +33,19 @@ def fetch_head(name: str) -> tuple[Path, str | None]:
     if folder.exists():
         raise ValueError(f"{name} is a file; give the folder that holds config.json and the head's weights")
     try:
-        snapshot = Path(snapshot_download(name, allow_patterns=list(HEAD_FILES)))
+        bar = bar_telling(watch, "download")
+        snapshot = Path(snapshot_download(name, allow_patterns=list(HEAD_FILES), tqdm_class=bar))
     except Exception as error:  # the errors of the hub's client, and those of whatever it fetches with
         raise ValueError(unreachable(name, error)) from error
     return snapshot, snapshot.name
+
+
+def fetched_revision(name: str) -> str | None:
+    """The commit that a repository's files were fetched at; None for a folder."""
+    if Path(name).expanduser().is_dir():
+        return None
+    config = try_to_load_from_cache(name, "config.json")
+    return Path(config).parent.name if isinstance(config, str) else None
 
 
 def unreachable(name: str, error: Exception) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging
 
 from eagle2 import embedded
 from eagle2.checkpoint import load_head
 from eagle2.costs import Costs
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
-from eagle2.hub import fetch_head, unreachable
+from eagle2.hub import fetch_head, fetched_revision, unreachable
 from eagle2.independent import IndependentDrafter
 from eagle2.memory import ROOM, free_bytes, refuse_too_large, weights_bytes
 from eagle2.products import choose_products
+from eagle2.progress import Watch, bar_telling, unwatched
 from eagle2.target import Target
 from eagle2.trace import Pair
 from eagle2.weights import reason
@@ -35,6 +39,7 @@ def load(
     device: str = "auto",
     dtype: str = "auto",
     draft_model: str | Path | None = None,
+    watch: Watch = unwatched,
 ) -> Engine:
     """Load a pair. target, head: local folders or hub ids; without a target, the embedded default pair.
 
@@ -43,8 +48,8 @@ def load(
 
     device: "auto" (CUDA, then MPS, else CPU), "cpu", "cuda", "cuda:1", "mps", or "spread" over all GPUs; "auto" spreads
     a model too big for one GPU. dtype: "auto" (half precision on accelerators, float32 on a CPU), or one of float32,
-    bfloat16, float16. A target without any of these can only decode plainly or by prompt lookup. Raises ValueError in
-    one sentence.
+    bfloat16, float16. A target without any of these can only decode plainly or by prompt lookup. watch: told how far
+    it is (see `progress`). Raises ValueError or MemoryError in one sentence.
     """
     place = choose_device(device)
     weights = choose_dtype(dtype, place)
@@ -56,21 +61,23 @@ def load(
         head = None if head is None else str(head)
     drafter = folder = head_revision = None
     if head is not None:  # before the target, so that a mistyped name costs no waiting
-        folder, head_revision = fetch_head(head)
-    model = decoding_model(source, place, weights)
+        folder, head_revision = fetch_head(head, watch)
+    model = decoding_model(source, place, weights, watch)
     verifier = Target(model)
     if folder is not None:
         module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
         verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
         if place.startswith("cpu"):
-            drafter.choose_products()
+            drafter.choose_products(watch)
     tokenizer = load_tokenizer(source)
-    independent = load_draft_model(str(draft_model), verifier, tokenizer, place, weights) if draft_model else None
+    independent = None
+    if draft_model:
+        independent = load_draft_model(str(draft_model), verifier, tokenizer, place, weights, watch)
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(embedded.HEAD) else head,
-        target_revision=revision or getattr(model.config, "_commit_hash", None),
+        target_revision=revision or fetched_revision(source),
         head_revision=head_revision,
         device=SPREAD if hasattr(model, "hf_device_map") else place,
         dtype=str(weights).removeprefix("torch."),
@@ -82,10 +89,15 @@ def load(
 
 
 def load_draft_model(
-    source: str, target: Target, tokenizer: object | None, device: str, dtype: torch.dtype
+    source: str,
+    target: Target,
+    tokenizer: object | None,
+    device: str,
+    dtype: torch.dtype,
+    watch: Watch = unwatched,
 ) -> IndependentDrafter:
     """An independent draft model. Raises ValueError unless both speak the same token ids."""
-    model = Target(decoding_model(source, device, dtype))
+    model = Target(decoding_model(source, device, dtype, watch))
     own = load_tokenizer(source)
     if own is not None and tokenizer is not None:
         same = own.get_vocab() == tokenizer.get_vocab()
@@ -145,47 +157,43 @@ def choose_dtype(dtype: str, device: str) -> torch.dtype:
     return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
 
 
-def decoding_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
+def decoding_model(source: str, device: str, dtype: torch.dtype, watch: Watch = unwatched) -> PreTrainedModel:
     """`load_model`, multiplying few rows in the order that is faster here; to measure that takes seconds on a CPU."""
-    model = load_model(source, device, dtype)
+    model = load_model(source, device, dtype, watch)
     if device.startswith("cpu"):
-        choose_products(model)
+        choose_products(model, watch)
     return model
 
 
-def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
+def load_model(source: str, device: str, dtype: torch.dtype, watch: Watch = unwatched) -> PreTrainedModel:
     """A stock causal LM with every weight found. Raises ValueError where it cannot be had or is incomplete.
 
     Code that a model brings along is never run.
     """
-    folder = Path(source).expanduser()
-    if folder.is_file():
-        raise ValueError(f"{source} is a file; give the folder that holds config.json and the model's weights")
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise ValueError(f"{source} holds no config.json, so it is no model's folder")
+    config, folder = model_config(source), Path(source).expanduser()
     try:
         source = str(folder) if folder.is_dir() else source
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         if device.startswith("cpu") and not hasattr(config, "quantization_config"):  # whose size is another
             refuse_too_large(source, weights_bytes(config, dtype), free_bytes(device), device)
         spread = device == SPREAD or (device.startswith("cuda") and not fits(config, device, dtype))
-        model, info = AutoModelForCausalLM.from_pretrained(
-            source,
-            config=config,
-            dtype=dtype,
-            device_map="auto" if spread else None,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are named below
-            trust_remote_code=False,
-        )
+        with weights_watched(watch):
+            model, info = AutoModelForCausalLM.from_pretrained(
+                source,
+                config=config,
+                dtype=dtype,
+                device_map="auto" if spread else None,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are named below
+                trust_remote_code=False,
+                tqdm_class=bar_telling(watch, "download"),
+            )
         model = model if spread else model.to(device)
     except MemoryError:
         raise
     except torch.OutOfMemoryError as error:
         raise MemoryError(f"{source} does not fit into the memory of {device}; try another, or {SPREAD}") from error
     except Exception as error:  # a foreign folder can make transformers raise nearly anything
-        unreadable = f"the model in {source} cannot be loaded ({reason(error)})"
-        raise ValueError(unreadable if folder.is_dir() else unreachable(source, error)) from error
+        raise ValueError(unloadable(source, error)) from error
     if "fc.weight" in info["unexpected_keys"]:
         raise ValueError(f"{source} holds an EAGLE head, no target; give it as the head of the model it belongs to")
     for name, found, wanted in sorted(info["mismatched_keys"]):
@@ -196,6 +204,36 @@ def load_model(source: str, device: str, dtype: torch.dtype) -> PreTrainedModel:
         some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{source} lacks {len(missing)} of its model's tensors ({some}), so it is incomplete")
     return model
+
+
+def model_config(source: str) -> PreTrainedConfig:
+    """The config of a model's folder or repository. Raises ValueError where it cannot be had."""
+    folder = Path(source).expanduser()
+    if folder.is_file():
+        raise ValueError(f"{source} is a file; give the folder that holds config.json and the model's weights")
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise ValueError(f"{source} holds no config.json, so it is no model's folder")
+    try:
+        return AutoConfig.from_pretrained(str(folder) if folder.is_dir() else source, trust_remote_code=False)
+    except Exception as error:  # a foreign folder can make transformers raise nearly anything
+        raise ValueError(unloadable(source, error)) from error
+
+
+def unloadable(source: str, error: Exception) -> str:
+    """The sentence for a model that transformers could not load."""
+    if Path(source).expanduser().is_dir():
+        return f"the model in {source} cannot be loaded ({reason(error)})"
+    return unreachable(source, error)
+
+
+@contextmanager
+def weights_watched(watch: Watch) -> Iterator[None]:
+    """Within it, transformers tells `watch` of the tensors it has loaded."""
+    before = logging.set_tqdm_hook(lambda _, arguments, options: bar_telling(watch, "weights")(*arguments, **options))
+    try:
+        yield
+    finally:
+        logging.set_tqdm_hook(before)
 
 
 def fits(config: object, device: str, dtype: torch.dtype) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import torch
@@ -23,6 +24,21 @@ def free_bytes(device: str) -> int | None:
     if device.startswith("cuda"):
         return torch.cuda.mem_get_info(device)[0]
     return free_main_memory() if device.startswith("cpu") else None
+
+
+def room(device: str) -> int | None:
+    """Bytes that a pair can take when it is loaded for a device: a model too large for one GPU is spread over all."""
+    if device == "spread" or device.startswith("cuda"):
+        gpus = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        return sum(map(free_bytes, gpus)) if gpus else free_bytes("cpu")
+    return free_bytes(device)
+
+
+def release() -> None:
+    """Give back what models that nobody holds any more have taken: their modules refer to one another."""
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def free_main_memory(info: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from eagle2.config import CHAINS, Sampling, TreeShape
+from eagle2.config import CHAINS, STATIC, Sampling, TreeShape
 from eagle2.methods import LOOKUP
 from eagle2.trace import Pair, Settings
 
@@ -13,7 +13,7 @@ from eagle2.trace import Pair, Settings
 def note_unused(settings: Settings, tree: Iterable[str], law: Iterable[str]) -> None:
     """Say which of the options given have no effect with this method, or with greedy decoding."""
     method, sampling = settings.policy, settings.sampling
-    taken = {"plain": (), "eagle": (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
+    taken = {"plain": (), "eagle": (), STATIC: (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
     taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
     used = ("depth", "max_nodes") if settings.drafter == LOOKUP else taken.get(method, tree)
     note_idle([f"--{name.replace('_', '-')}" for name in tree if name not in used], f"with {combination(settings)}")
@@ -43,7 +43,7 @@ def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -
     """Say which of the tree options given were too large, and what they became."""
     for name in tree:
         wanted = getattr(asked, name)
-        if policy is not None and name != "depth" and policy.name not in ("eagle", *CHAINS):
+        if policy is not None and name != "depth" and policy.name not in ("eagle", STATIC, *CHAINS):
             effective = getattr(policy.shape, name)
             if effective < wanted:
                 told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"

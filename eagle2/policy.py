@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from eagle2.config import AUTO, EAGLE_PATHS, STATIC, TreeShape, check_integer, effective_shape
+from eagle2.config import AUTO, EAGLE_PATHS, STATIC, TreeShape, effective_shape
 from eagle2.costs import Costs, best_budget, rows_fed, width
+from eagle2.paths import checked, extent
 from eagle2.tree import Pool, best
 
 
@@ -110,8 +112,8 @@ def _values(pool: Pool) -> list[float]:
 class Static:
     """A fixed tree given as child ranks from the root, (0,) being the likeliest first token (EAGLE-1, appendix A.1).
 
-    All of its places in the pool are known beforehand; the context only fills in tokens. Raises ValueError where a
-    path's parent is missing, a path stands twice, or there is none.
+    All of its places in the pool are known beforehand; the context only fills in tokens. Raises PathsError, a
+    ValueError, for paths that are no tree.
     """
 
     name: str
@@ -120,13 +122,10 @@ class Static:
     _levels: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        paths = tuple(tuple(path) for path in self.paths)
-        _check_paths(paths)
-        depth = max(map(len, paths))
-        levels = tuple(tuple(sorted(path for path in paths if len(path) == d)) for d in range(1, depth + 1))
-        object.__setattr__(self, "paths", tuple(path for level in levels for path in level))
-        object.__setattr__(self, "_levels", levels)
-        object.__setattr__(self, "shape", TreeShape(1 + max(map(max, paths)), depth, len(paths)))
+        paths = checked(self.paths)
+        object.__setattr__(self, "paths", paths)
+        object.__setattr__(self, "_levels", tuple(tuple(level) for _, level in groupby(paths, key=len)))
+        object.__setattr__(self, "shape", extent(paths))
 
     def width(self, depth: int) -> int:
         return 1 + max(path[-1] for path in self._levels[depth - 1])
@@ -155,19 +154,6 @@ class Static:
             held += len(self._levels[depth])
             depth += 1
         return depth
-
-
-def _check_paths(paths: tuple[tuple[int, ...], ...]) -> None:
-    if not paths or () in paths:
-        raise ValueError("a static tree needs at least one path, and no empty one: the root is always there")
-    for path in paths:
-        for rank in path:
-            check_integer(f"a child rank of path {path}", rank, 0)
-        if len(path) > 1 and path[:-1] not in paths:
-            raise ValueError(f"path {path} has no parent: add {path[:-1]} to the static tree")
-    if len(set(paths)) < len(paths):
-        twice = next(path for path in paths if paths.count(path) > 1)
-        raise ValueError(f"path {twice} is given more than once")
 
 
 def make_policy(

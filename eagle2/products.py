@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from eagle2.memory import free_main_memory
+from eagle2.progress import Watch, unwatched
 
 ROWS = (*range(2, 21), 24, 28, 32, 33, 40, 48, 60, 64)
 """Row counts that are measured: neighbours differ, 16 rows can cost less than 12. Any other is treated like the next
@@ -38,7 +39,7 @@ pair's 538 MB it is 113 MB more, of a 7B model's some 2 %."""
 MEASURED_WEIGHTS, SLICE = 2**23, 2**21
 """Weights that measurements run through, more than caches hold, as a whole model is; and at most so many at a time."""
 
-SAMPLES, BUDGET_S = 12, 0.04
+SAMPLES, BUDGET_S = 8, 0.02
 """Products of each kind that are timed for one row count, and the seconds after which it has to do with fewer."""
 
 FEWEST_SAMPLES, CLEAR = 3, 1.5
@@ -104,12 +105,17 @@ def weights_first(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
     return product.T.contiguous()
 
 
-def choose_products(model: nn.Module) -> None:
+def choose_products(model: nn.Module, watch: Watch = unwatched) -> None:
     """Exchange every `nn.Linear` of `model` that is large enough for one with measured products."""
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear):
-                setattr(parent, name, faster(child))
+    found = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, nn.Linear)
+    ]
+    for done, (parent, name, child) in enumerate(found, 1):
+        setattr(parent, name, faster(child))
+        watch("products", done, len(found))
 
 
 def faster(linear: nn.Linear) -> nn.Linear:

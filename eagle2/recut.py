@@ -14,6 +14,7 @@ from eagle2.choices import choices, descend
 from eagle2.config import AUTO, EAGLE_PATHS, STATIC, TreeShape
 from eagle2.costs import Costs, best_budget, rows_fed, width
 from eagle2.methods import LOOKUP, POLICIES
+from eagle2.paths import Path, Paths, checked, ordered
 from eagle2.trace import ROOT, Round, Settings, Trace
 
 LIKELIEST = (*POLICIES, STATIC)
@@ -94,26 +95,35 @@ def cut_auto(round: Round, shape: TreeShape, costs: Costs) -> Cut:
     return Cut(*_in_pool_order(drafted, drafted, expanded, ranked[:kept]), tuple(missing))
 
 
-def cut_static(round: Round, paths: Sequence[Sequence[int]]) -> Cut:
+def cut_static(round: Round, paths: Sequence[Sequence[int]], own: Sequence[Sequence[int]] | None = None) -> Cut:
     """The part of a static tree (paths of child ranks from the root) that a recorded pool holds.
 
-    Raises ValueError for a round whose nodes were not recorded, and for a path whose parent is missing.
+    own: as for `places`. Raises ValueError for a round whose nodes were not recorded, and for paths that are no tree.
     """
-    children = _children(round)
-    node_at: dict[tuple[int, ...], int] = {(): ROOT}
-    missing = set()
-    for path in sorted(map(tuple, paths), key=lambda path: (len(path), path)):
-        if path[:-1] not in node_at and path[:-1] not in paths:
-            raise ValueError(f"path {path} has no parent: add {path[:-1]} to the static tree")
-        parent = node_at.get(path[:-1])
-        siblings = children.get(parent, [])
-        if path[-1] < len(siblings):
-            node_at[path] = siblings[path[-1]]
-        elif parent is not None:
-            missing.add(parent)
-    drafted = [node for path, node in node_at.items() if path]
-    expanded = {node_at[path[:-1]] for path in node_at if len(path) > 1} | (missing - {ROOT})
+    node_at = {place: node for node, place in enumerate(places(round, own))} | {(): ROOT}
+    wanted = checked(paths)
+    held = [path for path in wanted if path in node_at]
+    drafted = [node_at[path] for path in held]
+    missing = {node_at[path[:-1]] for path in wanted if path not in node_at and path[:-1] in node_at}
+    expanded = {node_at[path[:-1]] for path in held if len(path) > 1} | (missing - {ROOT})
     return Cut(*_in_pool_order(drafted, drafted, expanded, drafted), tuple(sorted(missing)))
+
+
+def places(round: Round, own: Sequence[Sequence[int]] | None = None) -> Paths:
+    """Where each recorded node stands, as child ranks from the root: (0, 1) is the second child of the likeliest token.
+
+    own: the paths of the static tree that drafted the round, if one did: it may have skipped ranks. Otherwise the pool
+    must hold the likeliest children of each expanded node (`LIKELIEST`). Raises ValueError for a round without nodes.
+    """
+    _check_recorded(round)
+    if own is not None:
+        return ordered(own)[: len(round.token)]
+    found: list[Path] = []
+    ranks: dict[int, int] = {}
+    for parent in round.parent:
+        rank = ranks[parent] = ranks.get(parent, -1) + 1
+        found.append((*(found[parent] if parent != ROOT else ()), rank))
+    return tuple(found)
 
 
 def cut_again(trace: Trace, index: int, settings: Settings) -> Cut:
@@ -133,16 +143,16 @@ def cut_again(trace: Trace, index: int, settings: Settings) -> Cut:
         )
     if settings.policy == AUTO and trace.costs is None:
         raise ValueError(f"this run recorded no costs for {AUTO} to decide by, so it can only be grown again")
-    if asked.paths is not None and any(
-        rank and (*path[:-1], rank - 1) not in asked.paths for *path, rank in asked.paths
-    ):
-        raise ValueError("this run's static tree skips child ranks, so its rounds cannot be cut again; grow them again")
     deepest = max(r.depth, default=0)
     clipped = trace.effective is not None and deepest < trace.effective.depth and not _stopped_itself(trace, r)
     limit = deepest if clipped else settings.shape.depth
     if settings.policy in ("eagle", "static"):
         paths = settings.paths or EAGLE_PATHS
-        return cut_static(r, [path for path in paths if not clipped or len(path) <= limit])
+        return cut_static(r, [path for path in paths if not clipped or len(path) <= limit], asked.paths)
+    if asked.paths is not None and any(
+        rank and (*path[:-1], rank - 1) not in asked.paths for *path, rank in asked.paths
+    ):
+        raise ValueError("this run's static tree skips child ranks, so its rounds cannot be cut again; grow them again")
     top_k = 1 if settings.policy == "chain" else settings.shape.top_k
     if asked.policy.startswith("eagle2") and trace.effective.top_k < asked.shape.top_k:
         top_k = min(top_k, trace.effective.top_k)  # that is all the tokens the drafter knows
@@ -246,12 +256,16 @@ def as_round(rounds: Sequence[Round], index: int, tree: Cut) -> Round:
 
 def _children(round: Round) -> dict[int, list[int]]:
     """Each expanded node's recorded children, likeliest first."""
-    if not round.token:
-        raise ValueError(f"round {round.index + 1} has no recorded nodes, so there is nothing to cut again")
+    _check_recorded(round)
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(round.parent):
         children.setdefault(parent, []).append(node)
     return children
+
+
+def _check_recorded(round: Round) -> None:
+    if not round.token:
+        raise ValueError(f"round {round.index + 1} has no recorded nodes, so there is nothing to cut again")
 
 
 def _in_pool_order(drafted: Sequence[int], *groups: Sequence[int] | set[int]) -> list[tuple[int, ...]]:

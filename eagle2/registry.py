@@ -115,6 +115,9 @@ KNOWN_PAIRS = (
     KnownPair("Qwen/Qwen3-32B", "AngelSlim/Qwen3-32B_eagle3", 32.8, 0.78, "Apache-2.0", 3),
 )
 
+BUNDLED = KnownPair("SmolLM2-135M-Instruct", "smollm2-135m-eagle", 0.1345, 0.0042, "Apache-2.0")
+"""The default pair, which needs no hub; its tree is `TreeShape()`."""
+
 
 def listing(dtype: str, free: int | None) -> str:
     """One block for each pair, and whether it fits into `free` bytes."""

@@ -31,7 +31,7 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
         settings.shape,
         run.sampling,
         run.max_new_tokens,
-        settings.policy if settings.paths is None else settings.paths,
+        settings.tree,
         after=trace.rounds[:index],
         drafter=settings.drafter,
         rule=rule,

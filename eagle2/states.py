@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FEATURE = (-1,)
+GUESSED = "guessed, since the config names none"
 NAMES = ("eagle_aux_hidden_state_layer_ids", "eagle_config.eagle_aux_hidden_state_layer_ids")
 
 
@@ -36,7 +37,7 @@ def feature_states(path: Path, raw: dict, layers: int | None) -> tuple[tuple[int
             f"{path} does not name the hidden states its EAGLE-3 head takes, and none can be guessed for a target of "
             f'{layers} layers; add "{NAMES[0]}"'
         )
-    return states, "guessed, since the config names none"
+    return states, GUESSED
 
 
 def named_states(path: Path, name: str, ids: object, layers: int) -> tuple[tuple[int, ...], str]:

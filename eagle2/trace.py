@@ -13,6 +13,7 @@ from typing import Literal
 from eagle2.config import STATIC, WALK, Sampling, TreeShape, check_integer
 from eagle2.costs import Costs
 from eagle2.methods import HEAD, combine, drafter_of
+from eagle2.paths import checked
 
 ROOT = -1
 """The parent of the first level: the last committed token, which is no draft token."""
@@ -204,7 +205,14 @@ class Settings:
         object.__setattr__(self, "drafter", drafter)
         if (self.policy == STATIC) != (self.paths is not None):
             raise ValueError(f"a tree of one's own is policy {STATIC!r} with paths; no other policy takes paths")
+        if self.paths is not None:
+            checked(self.paths)
         check_integer("max_new_tokens", self.max_new_tokens, 1)
+
+    @property
+    def tree(self) -> str | tuple[tuple[int, ...], ...]:
+        """What an engine takes as its policy: the method's name, or the paths of a static tree."""
+        return self.policy if self.paths is None else self.paths
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,10 @@ class _Reader:
             raise TraceError(f'"{key}" of {self.where} must be {kind}, not {_shown(value)}')
         return value
 
+    def optional(self, key: str, kind: str, check: Callable[[object], bool], missing: object) -> object:
+        """What older files lack."""
+        return self.take(key, kind, check) if key in self.body else missing
+
     def column(self, key: str, kind: str, check: Callable[[object], bool]) -> tuple:
         entries = self.take(key, "a list", lambda v: isinstance(v, list))
         for entry in entries:
@@ -202,7 +206,7 @@ def _effective(body: _Reader) -> TreeShape | None:
 
 
 def _costs(body: _Reader) -> Costs | None:
-    if "costs" not in body.body or body.take("costs", "an object or null", _or_none(_is_object)) is None:
+    if body.optional("costs", "an object or null", _or_none(_is_object), None) is None:
         return None
     inner = body.inner("costs")
     inner.only(Costs)
@@ -216,17 +220,11 @@ def _settings(body: _Reader) -> Settings:
     paths = body.take("paths", "null or a list of lists", _or_none(lambda v: isinstance(v, list)))
     if paths is not None and not all(isinstance(path, list) and all(map(_is_count, path)) for path in paths):
         raise TraceError('"paths" of "settings" must be lists of child ranks')
-    drafter = body.take("drafter", "a name or null", _or_none(_is_text)) if "drafter" in body.body else None
-    members = {
-        "policy": body.take("policy", "a name", _is_text),
-        "shape": _built(TreeShape, body.inner("shape")),
-        "sampling": _built(Sampling, body.inner("sampling")),
-        "max_new_tokens": body.take("max_new_tokens", "a count", _is_count),
-        "paths": None if paths is None else tuple(map(tuple, paths)),
-        "drafter": drafter,
-    }
+    shape, sampling = _built(TreeShape, body.inner("shape")), _built(Sampling, body.inner("sampling"))
+    policy, cap = body.take("policy", "a name", _is_text), body.take("max_new_tokens", "a count", _is_count)
+    drafter = body.optional("drafter", "a name or null", _or_none(_is_text), None)
     try:
-        return Settings(**members)
+        return Settings(policy, shape, sampling, cap, None if paths is None else tuple(map(tuple, paths)), drafter)
     except ValueError as error:
         raise TraceError(f"{body.where} of the trace: {error}") from error
 
@@ -283,7 +281,7 @@ def _round(body: _Reader, index: int) -> Round:
             key: body.take(key, "a duration", _is_duration)
             for key in ("prefill_ms", "draft_ms", "verify_ms", "rest_ms")
         },
-        rule=body.take("rule", f"one of {', '.join(RULES)}", lambda v: v in RULES) if "rule" in body.body else WALK,
+        rule=body.optional("rule", f"one of {', '.join(RULES)}", lambda v: v in RULES, WALK),
     )
 
 
@@ -296,7 +294,5 @@ def _check(body: _Reader) -> Check:
         child=body.take("child", "a node or null", _or_none(_is_count)),
         top_tokens=body.ids("top_tokens"),
         top_probabilities=body.column("top_probabilities", "a probability", _is_probability),
-        chance=body.take("chance", "a probability or null", _or_none(_is_probability))
-        if "chance" in body.body
-        else None,
+        chance=body.optional("chance", "a probability or null", _or_none(_is_probability), None),
     )

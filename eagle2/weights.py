@@ -9,12 +9,15 @@ import json
 import pickle
 import re
 from collections.abc import Callable, Collection
+from math import prod
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
+
+NO_WEIGHTS = "{folder} holds neither model.safetensors nor pytorch_model.bin, whole or sharded"
 
 
 def reason(error: Exception) -> str:
@@ -50,7 +53,27 @@ def read_tensors(folder: Path, check_names: Callable[[Collection[str]], None]) -
             return {name: tensor for shard in shards for name, tensor in shard.items()}
         if (folder / whole).is_file():
             return _read_file(folder / whole)
-    raise ValueError(f"{folder} holds neither model.safetensors nor pytorch_model.bin, whole or sharded")
+    raise ValueError(NO_WEIGHTS.format(folder=folder))
+
+
+def count_parameters(folder: Path) -> int:
+    """How many numbers a folder's tensors hold; weights are not read for that."""
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        index = folder / f"{whole}.index.json"
+        names = sorted(set(_read_index(index).values())) if index.is_file() else [whole]
+        if index.is_file() or (folder / whole).is_file():
+            return sum(_count_file(folder / name) for name in names)
+    raise ValueError(NO_WEIGHTS.format(folder=folder))
+
+
+def _count_file(path: Path) -> int:
+    if path.suffix != ".safetensors":
+        return sum(tensor.numel() for tensor in _read_file(path, "meta").values())
+    try:
+        with safe_open(path, "pt") as file:
+            return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 (no dict)
+    except (OSError, SafetensorError) as error:
+        raise ValueError(f"{path} cannot be read ({reason(error)})") from error
 
 
 def _read_index(path: Path) -> dict[str, str]:
@@ -65,12 +88,12 @@ def _read_index(path: Path) -> dict[str, str]:
     return homes
 
 
-def _read_file(path: Path) -> dict[str, Tensor]:
+def _read_file(path: Path, device: str = "cpu") -> dict[str, Tensor]:
     """One file's tensors. A .bin is a pickle: it is read weights-only, so that no code in it ever runs."""
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = torch.load(path, map_location=device, weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
             f"{path} is refused: it is damaged, or holds other things than tensors, which could run code"

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from eagle2.config import Sampling
 from eagle2.draft import grow_tree
+from eagle2.engine import Engine
 from eagle2.policy import Policy
 from eagle2.sampling import DRAFT, draw_from, law
 from eagle2.tree import Pool
@@ -162,3 +163,13 @@ def hashed(vocabulary: int, salt: int) -> Script:
         return [weight / sum(weights) for weight in weights]
 
     return script
+
+
+def scripted_engine(draft=None, target=None, live_runs=4, **options):
+    target = ScriptedTarget(target or counting(10), 10, **options)
+    drafter = ScriptedDrafter(draft or counting(10), 10)
+    return Engine(target, drafter, live_runs=live_runs, draft_model=drafter)
+
+
+def committed(rounds):
+    return [token for r in rounds for token in r.committed]

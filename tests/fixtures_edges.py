@@ -11,8 +11,13 @@ Prompt [1, 2]; the prefill draws 3, the root of round 0:
 The target draws 4, then 6, then 8: the bonus. Round 1 hangs under 8, drafts one node, and its token (2) is refused: 9.
 """
 
+import json
+
+import pytest
+
 from eagle2.config import Sampling, TreeShape
 from eagle2.trace import Check, Pair, Round, Settings, Trace
+from eagle2.trace_file import TraceError, from_json, to_json
 
 FIRST = Round(
     index=0,
@@ -83,3 +88,17 @@ TRACE = Trace(
 def plain_round(index: int, prefix_length: int, root: int, committed: tuple[int, ...], **changed) -> Round:
     """A round that drafts nothing: the root is verified alone."""
     return Round(index, prefix_length, root, (), committed[-1], committed, None, verify_ms=4.0, **changed)
+
+
+def written(trace: Trace = TRACE) -> dict:
+    """The trace's JSON, as an object to tamper with."""
+    return json.loads(to_json(trace))
+
+
+def refusal(body: object) -> str:
+    with pytest.raises(TraceError) as caught:
+        from_json(json.dumps(body))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 250
+    return message

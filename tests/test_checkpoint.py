@@ -171,7 +171,7 @@ class TestFetching:
         shutil.copytree(TINY, snapshot)
         asked = []
 
-        def fake(name: str, allow_patterns: list[str]) -> str:
+        def fake(name: str, allow_patterns: list[str], tqdm_class: type) -> str:
             asked.append((name, allow_patterns))
             return str(snapshot)
 

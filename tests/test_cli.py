@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import eagle2
-from eagle2 import metrics, trace_file
+from eagle2 import metrics, recut, trace_file
 from eagle2.__main__ import main
 from eagle2.config import METHODS, Sampling, TreeShape
 
@@ -91,6 +91,27 @@ class TestGenerate:
             assert (trace.effective is None) == (method == "plain")
             runs.add((out.rstrip("\n").rpartition("\n")[0], trace.new_ids))
         assert len(runs) == 1
+
+    def test_a_static_tree_of_ones_own_is_read_from_a_file_and_stays_in_the_trace(self, capsys, pair, tmp_path):
+        tree, file = tmp_path / "tree.json", tmp_path / "run.json"
+        tree.write_text("[[0], [2], [0, 1], [2, 0]]", encoding="utf-8")
+        asked = ["Hello", "--max-new-tokens", "12", *pair]
+        code, out, err = run(capsys, *asked, "--tree", str(tree), "--trace", str(file), "--top-k", "9")
+        assert (code, err) == (0, "note: --top-k has no effect with static\n")
+        assert out.rpartition("\n12 tokens")[0] == run(capsys, *asked)[1].rpartition("\n12 tokens")[0]
+        trace = trace_file.load(file)
+        assert trace.settings.paths == ((0,), (2,), (0, 1), (2, 0))
+        assert trace.effective == TreeShape(3, 2, 4)
+        assert all(recut.places(r, trace.settings.paths) == trace.settings.paths for r in trace.rounds)
+        assert all(recut.cut_again(trace, r.index, trace.settings).kept == r.flattened for r in trace.rounds)
+
+    def test_what_is_no_tree_is_refused_before_models_load(self, capsys, tmp_path):
+        tree = tmp_path / "tree.json"
+        tree.write_text("[[0], [1, 0]]", encoding="utf-8")
+        said = error(capsys, "Hi", "--tree", str(tree), "--target", "nowhere")
+        assert said == "path [1, 0] has no parent: add [1] to the static tree"
+        assert "give one of them" in error(capsys, "Hi", "--tree", str(tree), "--policy", "chain")
+        assert "missing.json" in error(capsys, "Hi", "--tree", str(tmp_path / "missing.json"))
 
     def test_a_policy_and_a_drafter_are_chosen_apart(self, capsys, pair, tmp_path):
         file = tmp_path / "run.json"

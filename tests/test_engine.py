@@ -3,11 +3,8 @@
 `counting` says t + 1 follows t; with ten tokens the target's greedy text is 1 2 3 4 5 6 7 8 9 0 1 ... after a 0.
 """
 
-import threading
-
 import pytest
-import torch
-from fakes import ScriptedDrafter, ScriptedTarget, backwards, counting, hashed, wavering
+from fakes import ScriptedTarget, backwards, committed, counting, hashed, scripted_engine, wavering
 
 from eagle2 import metrics
 from eagle2.config import METHODS, Sampling, TreeShape
@@ -17,18 +14,8 @@ from eagle2.trace_rules import faults
 PROMPT = [5, 0]
 
 
-def engine(draft=None, target=None, live_runs=4, **options):
-    target = ScriptedTarget(target or counting(10), 10, **options)
-    drafter = ScriptedDrafter(draft or counting(10), 10)
-    return Engine(target, drafter, live_runs=live_runs, draft_model=drafter)
-
-
-def committed(rounds):
-    return [token for r in rounds for token in r.committed]
-
-
 def test_an_oracle_chain_of_depth_4_gives_five_tokens_a_pass():
-    rounds = list(engine().rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=11))
+    rounds = list(scripted_engine().rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=11))
     assert [r.committed for r in rounds] == [(1, 2, 3, 4, 5, 6), (7, 8, 9, 0, 1)]
     assert [len(r.accepted) for r in rounds] == [4, 4]
     assert [r.bonus for r in rounds] == [6, 1]
@@ -40,7 +27,7 @@ def test_an_oracle_chain_of_depth_4_gives_five_tokens_a_pass():
 
 
 def test_a_draft_that_is_always_wrong_costs_nothing_but_time():
-    one = engine(backwards(10))
+    one = scripted_engine(backwards(10))
     rounds = list(one.rounds(PROMPT, TreeShape(1, 3, 3), max_new_tokens=6))
     assert [r.committed for r in rounds] == [(1, 2), (3,), (4,), (5,), (6,)]
     assert {r.accepted for r in rounds} == {()}
@@ -52,14 +39,14 @@ def test_a_draft_that_is_always_wrong_costs_nothing_but_time():
 def test_a_draft_that_is_sometimes_right_is_followed_that_far():
     """It errs where the number of tokens so far (the first left out) is divisible by 3: after 1 2, after 4 5."""
     draft = wavering(10, counting(10), backwards(10), every=3)
-    rounds = list(engine(draft).rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=9))
+    rounds = list(scripted_engine(draft).rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=9))
     # Known to the draft: 0 1 -> guesses 2, then errs; 0 1 2 3 -> guesses 4, 5, errs; ...
     assert [r.committed for r in rounds] == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
     assert [len(r.accepted) for r in rounds] == [1, 2, 2]
 
 
 def test_nodes_tell_what_became_of_them():
-    first = next(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=9))
+    first = next(scripted_engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=9))
     assert first.drafted == 6
     assert [n.token for n in first.nodes] == [2, 0, 3, 0, 1, 0]
     assert [n.parent for n in first.nodes] == [-1, -1, 0, 0, 1, 1]
@@ -75,7 +62,7 @@ def test_nodes_tell_what_became_of_them():
 
 
 def test_checks_tell_what_the_target_said_along_the_path():
-    first = next(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=9))
+    first = next(scripted_engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=9))
     assert [(c.node, c.drawn, c.child) for c in first.checks] == [(-1, 2, 0), (0, 3, 2), (2, 4, None)]
     assert [c.probability for c in first.checks] == [1.0, 1.0, 1.0]
     assert first.checks[0].top_tokens == (2, 0, 1, 3, 4)
@@ -85,7 +72,7 @@ def test_checks_tell_what_the_target_said_along_the_path():
 @pytest.mark.parametrize("policy", METHODS)
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.5])
 def test_every_method_commits_what_plain_decoding_draws_and_keeps_the_rules(policy, temperature):
-    one = engine(hashed(10, 4), hashed(10, 3))
+    one = scripted_engine(hashed(10, 4), hashed(10, 3))
     sampling = Sampling(temperature, top_p=0.9, seed=11)
     # "sps" above temperature 0 by the rule of all others: by its own it equals plain decoding in law
     rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), sampling, max_new_tokens=60, policy=policy, rule="walk"))
@@ -98,7 +85,7 @@ def test_every_method_commits_what_plain_decoding_draws_and_keeps_the_rules(poli
 @pytest.mark.parametrize("depth", [1, 2, 7])
 @pytest.mark.parametrize("max_nodes", [1, 5, 400])
 def test_the_text_does_not_depend_on_the_tree(top_k, depth, max_nodes):
-    one = engine(hashed(10, 4), hashed(10, 3))
+    one = scripted_engine(hashed(10, 4), hashed(10, 3))
     sampling = Sampling(1.0, seed=2)
     shape = TreeShape(top_k, depth, max_nodes)
     rounds = list(one.rounds(PROMPT, shape, sampling, max_new_tokens=20))
@@ -109,15 +96,15 @@ def test_the_text_does_not_depend_on_the_tree(top_k, depth, max_nodes):
 
 
 def test_plain_decoding_yields_rounds_without_nodes():
-    rounds = list(engine().rounds(PROMPT, max_new_tokens=4, policy="plain"))
+    rounds = list(scripted_engine().rounds(PROMPT, max_new_tokens=4, policy="plain"))
     assert [r.committed for r in rounds] == [(1, 2), (3,), (4,)]
     assert [len(r.nodes) for r in rounds] == [0, 0, 0]
     assert [c.drawn for r in rounds for c in r.checks] == [2, 3, 4]
 
 
 def test_without_a_record_rounds_hold_ids_and_counts_only():
-    with_it = list(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=8))
-    without = list(engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=8, record=False))
+    with_it = list(scripted_engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=8))
+    without = list(scripted_engine().rounds(PROMPT, TreeShape(2, 2, 3), max_new_tokens=8, record=False))
     assert committed(without) == committed(with_it)
     assert [(r.drafted, r.kept, r.accepted) for r in without] == [(r.drafted, r.kept, r.accepted) for r in with_it]
     assert all(not r.nodes and not r.checks for r in without)
@@ -128,7 +115,7 @@ class TestStopping:
     """A round that draws 2 3 4 5 6, where 4 is an end token."""
 
     def run(self, cap, **options):
-        one = engine(end_ids=[4])
+        one = scripted_engine(end_ids=[4])
         rounds = list(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=cap, **options))
         assert committed(rounds) == one.plain(PROMPT, max_new_tokens=cap, **options)
         return rounds
@@ -145,7 +132,7 @@ class TestStopping:
         assert (r.committed, r.finish) == (ids, finish)
 
     def test_a_run_may_end_with_the_token_of_the_prefill(self):
-        one = engine(end_ids=[1])
+        one = scripted_engine(end_ids=[1])
         (r,) = one.rounds(PROMPT, max_new_tokens=9)
         assert (r.committed, r.finish, r.bonus, len(r.nodes), r.prefix_length) == ((1,), "stop", None, 0, 2)
         assert one.target.passes == 0
@@ -157,12 +144,12 @@ class TestStopping:
         assert (r.committed, r.finish, r.bonus) == ((1,), "length", None)
 
     def test_any_of_several_end_tokens_ends_the_run(self):
-        assert engine(end_ids=[8, 3]).plain(PROMPT) == [1, 2, 3]
-        assert committed(engine(end_ids=[8, 3]).rounds(PROMPT)) == [1, 2, 3]
+        assert scripted_engine(end_ids=[8, 3]).plain(PROMPT) == [1, 2, 3]
+        assert committed(scripted_engine(end_ids=[8, 3]).rounds(PROMPT)) == [1, 2, 3]
 
     def test_a_stop_rule_sees_all_new_ids_after_each_one(self):
         seen = []
-        list(engine().rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=4, stop=lambda ids: seen.append(ids)))
+        list(scripted_engine().rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=4, stop=lambda ids: seen.append(ids)))
         assert seen == [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]
 
     @pytest.mark.parametrize("keep", [0, 1, 2, 3])
@@ -172,22 +159,24 @@ class TestStopping:
         assert [n.fate for n in r.nodes] == ["accepted" if place < keep - 1 else "cut" for place in range(4)]
 
     def test_ids_of_earlier_rounds_are_not_taken_back(self):
-        rounds = list(engine().rounds(PROMPT, TreeShape(1, 1, 1), stop=lambda ids: 1 if len(ids) == 5 else None))
+        rounds = list(
+            scripted_engine().rounds(PROMPT, TreeShape(1, 1, 1), stop=lambda ids: 1 if len(ids) == 5 else None)
+        )
         assert [r.committed for r in rounds] == [(1, 2, 3), ()]
         assert rounds[-1].finish == "stop"
-        assert engine().plain(PROMPT, stop=lambda ids: 1 if len(ids) == 5 else None) == [1]
+        assert scripted_engine().plain(PROMPT, stop=lambda ids: 1 if len(ids) == 5 else None) == [1]
 
     @pytest.mark.parametrize(
         ("keep", "error"), [(9, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)]
     )
     def test_a_stop_rule_must_return_a_possible_number(self, keep, error):
         with pytest.raises(error, match="stop rule"):
-            list(engine().rounds(PROMPT, stop=lambda ids: keep))
+            list(scripted_engine().rounds(PROMPT, stop=lambda ids: keep))
 
 
 class TestContext:
     def test_the_context_clips_the_depth_and_ends_the_run_when_it_is_full(self):
-        one = engine(context_limit=10)
+        one = scripted_engine(context_limit=10)
         rounds = list(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=99))
         assert [r.committed for r in rounds] == [(1, 2, 3, 4, 5, 6), (7, 8)]
         assert [r.drafted for r in rounds] == [4, 1]  # seven of ten places are taken: one node and the bonus fit
@@ -195,118 +184,28 @@ class TestContext:
         assert committed(rounds) == one.plain(PROMPT, max_new_tokens=99)
 
     def test_with_no_room_for_nodes_the_root_alone_is_verified(self):
-        rounds = list(engine(context_limit=4).rounds(PROMPT, max_new_tokens=99))
+        rounds = list(scripted_engine(context_limit=4).rounds(PROMPT, max_new_tokens=99))
         assert [(r.committed, r.drafted, r.bonus) for r in rounds] == [((1, 2), 0, 2)]
 
     def test_a_prompt_just_under_the_limit_gets_its_one_token(self):
-        rounds = list(engine(context_limit=3).rounds(PROMPT, max_new_tokens=99))
+        rounds = list(scripted_engine(context_limit=3).rounds(PROMPT, max_new_tokens=99))
         assert [(r.committed, r.finish) for r in rounds] == [((1,), "length")]
 
     @pytest.mark.parametrize("length", [3, 4])
     def test_a_prompt_at_or_over_the_limit_is_refused_before_any_pass(self, length):
-        one = engine(context_limit=3)
+        one = scripted_engine(context_limit=3)
         with pytest.raises(ValueError, match=f"the prompt has {length} tokens .* holds 3.*shorten it to 2"):
             one.rounds([0] * length)
         assert one.target.fed == []
 
     def test_the_length_cap_never_changes_the_tree(self):
-        first = next(engine().rounds(PROMPT, TreeShape(2, 4, 9), max_new_tokens=2))
+        first = next(scripted_engine().rounds(PROMPT, TreeShape(2, 4, 9), max_new_tokens=2))
         assert first.drafted == 14
         assert first.committed == (1, 2)
 
     def test_a_prompt_of_one_token_works(self):
-        one = engine()
+        one = scripted_engine()
         assert committed(one.rounds([3], max_new_tokens=5)) == one.plain([3], max_new_tokens=5) == [0, 1, 2, 3, 4]
-
-
-class TestSessions:
-    def test_a_run_goes_only_as_far_as_it_is_asked(self):
-        one = engine()
-        run = one.rounds(PROMPT, TreeShape(1, 2, 2), max_new_tokens=90)
-        assert one.target.passes == 0
-        next(run)
-        next(run)
-        assert one.target.passes == 2
-
-    def test_paused_runs_hold_no_lock_and_do_not_mix(self):
-        one = engine(hashed(10, 4), hashed(10, 3))
-        prompts = [[1, 2], [3, 4], [5]]
-        runs = [one.rounds(p, TreeShape(2, 2, 4), Sampling(1.0, seed=i), 40) for i, p in enumerate(prompts)]
-        texts = [[], [], []]
-        for _ in range(40):
-            for run, text in zip(runs, texts, strict=True):
-                text += next(run).committed if len(text) < 40 else ()
-        for i, prompt in enumerate(prompts):
-            assert texts[i] == one.plain(prompt, Sampling(1.0, seed=i), 40)
-
-    def test_a_run_whose_caches_were_dropped_resumes_with_the_same_tokens(self):
-        one = engine(hashed(10, 4), hashed(10, 3), live_runs=1)
-        sampling = Sampling(1.0, seed=5)
-        first, second = (one.rounds(PROMPT, TreeShape(2, 2, 4), sampling, 30) for _ in range(2))
-        texts = [[], []]
-        for _ in range(30):
-            for run, text in ((first, texts[0]), (second, texts[1])):
-                text += next(run).committed if len(text) < 30 else ()
-            assert len(one._live) <= 1
-        assert texts[0] == texts[1] == one.plain(PROMPT, sampling, 30)
-        assert sum(fed == PROMPT for fed in one.target.fed) > 3  # it did prefill again
-
-    def test_an_abandoned_run_leaves_nothing_behind(self):
-        one = engine()
-        for _ in range(30):
-            run = one.rounds(PROMPT, max_new_tokens=90)
-            next(run)
-            run.close()
-        assert len(one._live) == 0
-        assert committed(one.rounds(PROMPT, max_new_tokens=3)) == [1, 2, 3]
-
-    def test_finished_runs_free_their_caches_even_if_never_asked_again(self):
-        one = engine()
-        runs = [one.rounds(PROMPT, max_new_tokens=2) for _ in range(3)]
-        assert [next(run).finish for run in runs] == ["length"] * 3
-        assert len(one._live) == 0
-
-    def test_threads_share_one_engine(self):
-        one = engine(hashed(10, 4), hashed(10, 3))
-        texts = {}
-
-        def work(seed):
-            texts[seed] = committed(one.rounds(PROMPT, TreeShape(2, 2, 4), Sampling(1.0, seed=seed), 30))
-
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert texts == {seed: one.plain(PROMPT, Sampling(1.0, seed=seed), 30) for seed in range(6)}
-
-    def test_a_stop_rule_may_use_the_engine(self):
-        one = engine()
-        rounds = one.rounds(PROMPT, stop=lambda ids: 2 if one.plain(PROMPT, max_new_tokens=3) == ids else None)
-        assert committed(rounds) == [1, 2]
-
-    @pytest.mark.parametrize(
-        "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory")]
-    )
-    def test_running_out_of_memory_is_told_with_sizes_and_survived(self, error):
-        one = engine()
-        run = one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=90)
-        next(run)
-        real, one.target.verify = one.target.verify, lambda *args: (_ for _ in ()).throw(error)
-        with pytest.raises(
-            MemoryError, match="a round of 4 nodes after 8 tokens ran out of memory on cpu; lower max_nodes"
-        ):
-            next(run)
-        one.target.verify = real
-        assert len(one._live) == 0
-        assert committed(one.rounds(PROMPT, max_new_tokens=3)) == [1, 2, 3]
-
-    def test_a_failing_stop_rule_leaves_the_engine_usable(self):
-        one = engine()
-        with pytest.raises(ZeroDivisionError):
-            list(one.rounds(PROMPT, stop=lambda ids: 1 // 0))
-        assert len(one._live) == 0
-        assert one.plain(PROMPT, max_new_tokens=2) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +233,7 @@ class TestSessions:
 )
 def test_bad_arguments_are_refused_at_the_call(change, error, sentence):
     with pytest.raises(error, match=sentence):
-        engine().rounds(**{"ids": PROMPT, **change})
+        scripted_engine().rounds(**{"ids": PROMPT, **change})
 
 
 def test_a_target_alone_can_only_decode_plainly():
@@ -342,45 +241,3 @@ def test_a_target_alone_can_only_decode_plainly():
     assert committed(one.rounds(PROMPT, max_new_tokens=3, policy="plain")) == [1, 2, 3]
     with pytest.raises(ValueError, match="policy 'eagle2' needs a draft model and none is loaded"):
         one.rounds(PROMPT)
-
-
-class TestResuming:
-    """`after`: rounds of an earlier call; the run goes on behind them without the caches they were made with."""
-
-    def test_a_run_goes_on_behind_its_rounds_with_the_same_tokens(self):
-        one = engine(hashed(10, 4), hashed(10, 3))
-        settings = (TreeShape(2, 2, 4), Sampling(1.0, seed=5), 30)
-        whole = list(one.rounds(PROMPT, *settings))
-        for done in range(1, len(whole)):
-            rest = list(one.rounds(PROMPT, *settings, after=whole[:done]))
-            assert [(r.index, r.prefix_length, r.committed) for r in rest] == [
-                (r.index, r.prefix_length, r.committed) for r in whole[done:]
-            ]
-            assert rest[-1].finish == "length"
-
-    def test_a_run_that_has_ended_does_not_go_on(self):
-        one = engine()
-        done = list(one.rounds(PROMPT, max_new_tokens=4))
-        with pytest.raises(ValueError, match=r"the run ended with round 0 \(length\)"):
-            one.rounds(PROMPT, max_new_tokens=9, after=done)
-
-    def test_rounds_of_another_prompt_are_refused(self):
-        one = engine()
-        first = next(one.rounds(PROMPT, max_new_tokens=40))
-        for prompt in ([*PROMPT, 3], PROMPT[:1]):
-            with pytest.raises(ValueError, match="round 0 of after does not follow from this prompt"):
-                one.rounds(prompt, max_new_tokens=40, after=[first])
-
-    def test_rounds_out_of_order_are_refused(self):
-        one = engine(backwards(10))
-        rounds = list(one.rounds(PROMPT, TreeShape(1, 1, 1), max_new_tokens=5))
-        with pytest.raises(ValueError, match="round 1 of after does not follow"):
-            one.rounds(PROMPT, max_new_tokens=9, after=[rounds[0], rounds[2]])
-        with pytest.raises(TypeError, match="round 0 of after must be a Round"):
-            one.rounds(PROMPT, max_new_tokens=9, after=[3])
-
-    def test_the_cap_must_leave_room(self):
-        one = engine()
-        first = next(one.rounds(PROMPT, TreeShape(1, 4, 4), max_new_tokens=40))
-        with pytest.raises(ValueError, match="has 6 new ids already; max_new_tokens, or the context, must leave room"):
-            one.rounds(PROMPT, max_new_tokens=6, after=[first])

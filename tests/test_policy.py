@@ -97,9 +97,9 @@ def test_a_static_tree_takes_children_by_rank_and_drafts_nothing_else():
     ("paths", "sentence"),
     [
         ([], "at least one path"),
-        ([()], "no empty one"),
-        ([(0,), (1, 0)], r"path \(1, 0\) has no parent: add \(1,\)"),
-        ([(0,), (0,)], r"path \(0,\) is given more than once"),
+        ([()], "an empty path is the root"),
+        ([(0,), (1, 0)], r"path \[1, 0\] has no parent: add \[1\]"),
+        ([(0,), (0,)], r"path \[0\] is given more than once"),
         ([(0,), (-1,)], "must be at least 0"),
         ([(7,)], "asks for 8 children, the drafter knows 4 tokens"),
     ],

@@ -74,7 +74,7 @@ def test_a_static_tree_is_as_much_of_its_paths_as_was_drafted():
     assert cut_static(FIRST, [(0,), (1,), (0, 0), (0, 1)]) == Cut((0, 1, 2, 3), (0,), (0, 1, 2, 3), ())
     assert cut_static(FIRST, [(0,), (1,), (1, 0)]) == Cut((0, 1), (1,), (0, 1), (1,))
     assert cut_static(FIRST, [(0,), (2,)]).missing == (ROOT,)
-    with pytest.raises(ValueError, match=r"path \(1, 0\) has no parent"):
+    with pytest.raises(ValueError, match=r"path \[1, 0\] has no parent"):
         cut_static(FIRST, [(0,), (1, 0)])
 
 

@@ -9,6 +9,7 @@ import gradio as gr
 from visual import chat, panels
 from visual.figures import statistics
 from visual.labels import for_html
+from visual.pairs import told
 from visual.parts import Parts
 from visual.session import Turn, Visit, Visits
 from visual.strings import say
@@ -46,6 +47,22 @@ class Common:
 
     def fault(self, error: Exception) -> dict:
         return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
+
+    def check_pair(self, turn: Turn) -> None:
+        """Raise ValueError where the run was made by another pair than the one in use."""
+        pair = self.studio.engine().pair
+        if pair != turn.pair:
+            names = {"made": told(turn.pair, self.language), "used": told(pair, self.language)}
+            raise ValueError(self.say("pair.other", **names))
+
+    def recommended(self) -> dict:
+        """The form as it suits the pair in use, where that was chosen on the page."""
+        used = self.studio.used
+        if used is None or not used.chosen:
+            return {}
+        method = "eagle2" if used.engine.drafter is not None else "plain"
+        values = (method, used.shape.top_k, used.shape.depth, used.shape.max_nodes)
+        return dict(zip(self.parts.fields[: len(values)], values, strict=True))
 
     def buttons(self, visit: Visit) -> dict:
         busy, last = visit.busy, visit.last

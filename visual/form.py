@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from eagle2.config import (
     AUTO,
-    EAGLE_SHAPE,
+    EAGLE_PATHS,
     METHODS,
+    STATIC,
     WALK,
     Sampling,
     TreeShape,
@@ -17,6 +18,7 @@ from eagle2.config import (
     rule_of,
 )
 from eagle2.methods import DRAFTERS, LOOKUP, drafter_of
+from eagle2.paths import Paths, PathsError, extent, parse, to_text
 from eagle2.trace import Settings
 from visual.labels import for_html
 from visual.strings import say
@@ -28,14 +30,15 @@ MOST_SEED = 2**53 - 1
 """The largest whole number that a browser holds exactly."""
 
 NUMBERS = ("top_k", "depth", "max_nodes", "temperature", "top_p", "sample_top_k", "seed", "max_new_tokens")
-FIELDS = ("method", *NUMBERS, "drafter")
+FIELDS = ("method", *NUMBERS, "drafter", "tree")
 
 
 @dataclass(frozen=True)
 class Form:
     """The form's values as Gradio or a link delivers them; whole numbers may come as floats.
 
-    drafter: one of `methods.DRAFTERS`, or "" for the method's own.
+    drafter: one of `methods.DRAFTERS`, or "" for the method's own. tree: the text of the static tree that method
+    "static" drafts; other methods have no use for it.
     """
 
     method: object = "eagle2"
@@ -48,17 +51,26 @@ class Form:
     seed: object = 0
     max_new_tokens: object = 96
     drafter: object = ""
+    tree: object = to_text(EAGLE_PATHS)
 
     @classmethod
     def of(cls, s: Settings) -> Form:
         """The form that asks for these settings."""
         sampling = (s.sampling.temperature, s.sampling.top_p, s.sampling.top_k, s.sampling.seed)
-        tree = (s.shape.top_k, s.shape.depth, s.shape.max_nodes)
-        return cls(s.policy, *tree, *sampling, s.max_new_tokens, s.drafter or "")
+        shape = (s.shape.top_k, s.shape.depth, s.shape.max_nodes)
+        tree = cls.tree if s.paths is None else to_text(s.paths)
+        return cls(s.policy, *shape, *sampling, s.max_new_tokens, s.drafter or "", tree)
+
+    def asks_for(self, s: Settings) -> bool:
+        """Whether it asks for these settings and no others."""
+        try:
+            return self.settings(s.max_new_tokens) == s
+        except ValueError:
+            return False
 
     def settings(self, most_new_tokens: int, language: str = "en") -> Settings:
         """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it."""
-        if self.method not in METHODS:
+        if self.method not in (*METHODS, STATIC):
             raise ValueError(say("form.unknown_method", language, method=str(self.method)[:40]))
         if self.drafter not in ("", *DRAFTERS):
             raise ValueError(say("form.unknown_drafter", language, drafter=str(self.drafter)[:40]))
@@ -74,7 +86,8 @@ class Form:
             self._whole("seed", MOST_SEED, language, least=0),
         )
         cap = self._whole("max_new_tokens", most_new_tokens, language)
-        return Settings(str(self.method), shape, sampling, cap, drafter=str(self.drafter) or None)
+        paths = read_tree(self.tree, language) if self.method == STATIC else None
+        return Settings(str(self.method), shape, sampling, cap, paths, str(self.drafter) or None)
 
     def _number(self, name: str, language: str) -> float:
         value = getattr(self, name)
@@ -96,6 +109,14 @@ class Form:
         return int(value)
 
 
+def read_tree(text: object, language: str = "en") -> Paths:
+    """The paths of a static tree's text. Raises ValueError in one sentence, in the reader's language."""
+    try:
+        return parse(str(text or ""), MOST)
+    except PathsError as error:
+        raise ValueError(say(f"own.fault.{error.kind}", language, **error.values)) from error
+
+
 def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
     """What the settings mean, as HTML: pool, verified nodes and cost, what is clamped, or what is wrong."""
     try:
@@ -104,23 +125,24 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
         return f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'
     method, asked = settings.policy, settings.shape
     lookup = drafter_of(method, settings.drafter) == LOOKUP
-    shape = effective_shape(method, asked, 1 if lookup else 2**31)
+    shape = extent(settings.paths) if settings.paths else effective_shape(method, asked, 1 if lookup else 2**31)
     lines = [say(f"method.{method}", language)]
     if settings.drafter:
         lines.append(say("form.drafted_by", language, drafter=say(f"drafter.{settings.drafter}", language)))
     if shape is None:
         lines.append(say("form.cost_plain", language))
     else:
-        drafted = shape.max_nodes if method == "eagle" else pool_size(shape.top_k, shape.depth)
+        static = method in ("eagle", STATIC)
+        drafted = shape.max_nodes if static else pool_size(shape.top_k, shape.depth)
         sums = {"k": shape.top_k, "d": shape.depth, "less": shape.depth - 1, "pool": drafted, "kept": shape.max_nodes}
         pool = "form.pool_chain" if shape.top_k == 1 else "form.pool"
-        pool = {"eagle": "form.pool_static", AUTO: "form.pool_auto"}.get(method, pool)
+        pool = "form.pool_static" if static else {AUTO: "form.pool_auto"}.get(method, pool)
         lines.append(say("form.pool_lookup" if lookup else pool, language, **sums))
         cost = "form.cost_lookup" if lookup else {AUTO: "form.cost_auto"}.get(method, "form.cost")
         lines.append(say(cost, language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
-        if method != "eagle" and shape.max_nodes != asked.max_nodes:
+        if not static and shape.max_nodes != asked.max_nodes:
             lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
-        if method == "eagle" and asked != EAGLE_SHAPE:
+        if static and asked != shape:
             lines.append(say("form.fixed", language))
     sampled = "form.sampled" if rule_of(method, settings.sampling) == WALK else "form.sampled_sps"
     lines.append(say("form.greedy" if settings.sampling.greedy else sampled, language, seed=settings.sampling.seed))

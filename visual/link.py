@@ -31,9 +31,9 @@ class Link:
         return urlencode({name: value for name, value in told.items() if value not in ("", 0)})
 
 
-def fits(prompt: str, system: str) -> bool:
+def fits(*texts: str) -> bool:
     """Whether a link can hold these: what is longer would come back cut."""
-    return max(len(prompt), len(system)) <= MOST_CHARACTERS
+    return max(map(len, texts)) <= MOST_CHARACTERS
 
 
 def read(query: Mapping[str, str], most_new_tokens: int = Form().max_new_tokens) -> Link:

@@ -12,9 +12,11 @@ import gradio as gr
 from eagle2.trace import Trace
 from visual.common import Common
 from visual.comparing import Comparing
+from visual.drawing import Drawing
 from visual.figuring import Figuring
 from visual.languages import DEFAULT, PLACES
 from visual.parts import PROMPTS, Parts
+from visual.picking import Picking
 from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
@@ -52,6 +54,7 @@ def build(studio: Studio, opened: tuple[str, Trace] | None = None) -> gr.Blocks:
     """One app's pages, one for each language. opened: a saved run to show first, with its name."""
     blocks = gr.Blocks(title=say("page.title"), fill_width=True, analytics_enabled=False)
     visits = Visits()
+    studio.on_switch.append(visits.let_go)
     for language in LANGUAGES:
         fill(blocks, language, studio, visits, opened)
     return blocks
@@ -63,7 +66,8 @@ def fill(
     """One language's page: its parts and their events."""
     with blocks if language == DEFAULT else blocks.route(say("page.language", language), PLACES[language].path):
         options = studio.options
-        parts = Parts(say(f"status.{studio.state}", language), options.max_new_tokens, options.methods, language)
+        status = say(f"status.{studio.state}", language)
+        parts = Parts(status, options.max_new_tokens, options.methods, language, open_to_all=not options.key)
         common = Common(studio, parts, language, visits)
         running, viewing = Running(common), Viewing(common, opened)
         wire(blocks, parts, running, viewing, Switching(common, viewing.load))
@@ -71,6 +75,8 @@ def fill(
         wire_figures(parts, Figuring(common))
         wire_what_if(parts, Recutting(common))
         wire_beside(parts, Comparing(common))
+        wire_own(parts, Drawing(common), running)
+        wire_models(parts, Picking(common))
 
 
 def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switching) -> None:
@@ -131,6 +137,20 @@ def wire_what_if(p: Parts, recutting: Recutting) -> None:
     p.regrow.click(recutting.grow, p.what_if, drawn, trigger_mode="once", **MODEL)
 
 
+def wire_models(p: Parts, picking: Picking) -> None:
+    """The events of the tab of models."""
+    k = p.models
+    shown = [k.used, k.known, k.load, k.cancel, k.clock, k.progress, k.weight, k.key, k.proof, k.form]
+    fields = [k.target, k.head]
+    p.tabs.select(picking.tab, None, shown, **QUICK)
+    k.key.submit(picking.prove, k.key, shown, **QUICK)
+    k.known.choose(picking.choose, None, [*fields, *shown], **QUICK)
+    gr.on([part.blur for part in fields], picking.weigh, fields, shown, trigger_mode="always_last", **QUICK)
+    gr.on([k.load.click, *(part.submit for part in fields)], picking.load, fields, shown, trigger_mode="once", **QUICK)
+    k.cancel.click(picking.cancel, None, shown, **QUICK)
+    k.clock.tick(picking.tick, None, [*shown, p.status, *p.fields], trigger_mode="once", **QUICK)
+
+
 def wire_beside(p: Parts, comparing: Comparing) -> None:
     """The events of the tab "Compare"."""
     drawn = [p.beside_note, p.beside_table, *p.beside_heads, *p.beside_trees]
@@ -145,3 +165,22 @@ def wire_back(p: Parts, returning: Returning) -> None:
     shown = [p.status, p.log, p.player, p.chips, p.table, p.tokens_chart, p.time_chart, p.generate, p.step, p.stop]
     p.log.go_back(returning.back, p.fields, shown, trigger_mode="once", **MODEL)
     p.log.future(returning.future, None, shown, trigger_mode="once", **QUICK)
+
+
+def wire_own(p: Parts, drawing: Drawing, run: Running) -> None:
+    """The events of the tab "Your tree"."""
+    told = [p.own.note, p.own.table]
+    latest = {"trigger_mode": "always_last", **QUICK}
+    p.tabs.select(drawing.tab, p.own.text, [p.own.picker, *told], **QUICK)
+    p.own.picker.moved(drawing.moved, p.own.text, [p.own.picker, *told], **latest)
+    p.own.picker.picked(drawing.picked, None, [p.own.text, *told], **latest)
+    p.own.picker.typed(drawing.typed, None, [p.own.picker, *told], **latest)
+    for name, button in p.own.start.items():
+        button.click(drawing.start(name), p.own.text, [p.own.text, p.own.picker, *told], **QUICK)
+    p.own.open.upload(drawing.opened, p.own.open, [p.own.text, p.own.picker, *told], **QUICK)
+    down = [p.text, p.name, p.kind]
+    p.own.save.click(drawing.save, p.own.text, [*down, p.own.note], **QUICK).then(None, down, None, js=DOWNLOAD)
+    p.own.grow.click(drawing.grow, p.own.text, told, trigger_mode="once", **MODEL)
+    running = [p.prompt, p.status, p.log, p.player, p.chips, p.generate, p.step, p.stop]
+    shown = [*running, p.recorded, p.table, p.tokens_chart, p.time_chart, p.method, p.tabs]
+    p.own.run.click(run.own_tree, [p.prompt, p.system, *p.fields], shown, trigger_mode="once", **MODEL)

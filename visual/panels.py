@@ -44,6 +44,8 @@ def method_chip(turn: Turn, language: str) -> str:
     drafted = [r for r in turn.rounds if r.drafted]
     if s.policy in ("plain", "eagle") or not drafted:
         return chip(name)
+    if s.paths is not None:
+        return chip(f"{name} · {say('chip.own', language, d=max(map(len, s.paths)), m=len(s.paths))}")
     tree = say("chip.shape", language, k=s.shape.top_k, d=s.shape.depth, m=max(r.kept for r in drafted))
     return chip(f"{name} · {tree}")
 
@@ -164,11 +166,12 @@ def head(text: str) -> str:
     return f'<h3 class="es-what-if-head">{for_html(text)}</h3>'
 
 
-def columns_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+def columns_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], corner: str = "") -> str:
     """Things beside one another: a column each, under its head; a row is its name and a cell for each column."""
     head = "".join(f'<th scope="col">{for_html(text)}</th>' for text in heads)
     body = "".join(
         f'<tr><th scope="row">{for_html(name)}</th>' + "".join(f"<td>{for_html(cell)}</td>" for cell in cells) + "</tr>"
         for name, cells in rows
     )
-    return f'<table class="es-table"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
+    top = f"<tr><td>{for_html(corner)}</td>{head}</tr>"
+    return f'<table class="es-table"><thead>{top}</thead><tbody>{body}</tbody></table>'

@@ -14,6 +14,8 @@ from visual.figures.session import HEIGHT
 from visual.form import MOST, Form, explain
 from visual.labels import for_html
 from visual.languages import others
+from visual.parts_models import Models
+from visual.parts_own import OwnTree
 from visual.strings import say
 
 RECORDINGS = (
@@ -57,10 +59,11 @@ FIGURES = (
 class Parts:
     """All components of one page; made inside `gr.Blocks`.
 
-    most: new tokens that a run may ask for. methods: those the loaded models can draft with.
+    most: new tokens that a run may ask for. methods: those the loaded models can draft with. open_to_all: whether every
+    visitor may load other models.
     """
 
-    def __init__(self, status: str, most: int, methods: Sequence[str], language: str) -> None:
+    def __init__(self, status: str, most: int, methods: Sequence[str], language: str, open_to_all: bool = True) -> None:
         self.most = most
         self.methods = methods
         self.language = language
@@ -75,7 +78,7 @@ class Parts:
             with gr.Column(scale=1, min_width=330, elem_classes="es-left"):
                 self._chat()
             with gr.Column(scale=2, min_width=330), gr.Tabs(elem_id="tabs") as self.tabs:
-                self._tabs()
+                self._tabs(open_to_all)
         self.clock = gr.Timer(1.0)
         self.pending = gr.State(None)
         self.elsewhere, self.view = gr.Textbox(visible=False), gr.Textbox(visible=False)
@@ -129,7 +132,7 @@ class Parts:
         )
         drafters = ["", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in self.methods)]
         self.drafter = gr.Dropdown(
-            choices=[(t(f"drafter.{who}"), who) for who in drafters],
+            choices=[(t(f"drafter.{who or 'own'}"), who) for who in drafters],
             value=default.drafter,
             label=t("form.drafter"),
             info=t("form.drafter_info"),
@@ -174,7 +177,7 @@ class Parts:
             self.seed, self.max_new_tokens, self.drafter,
         ]  # fmt: skip
 
-    def _tabs(self) -> None:
+    def _tabs(self, open_to_all: bool) -> None:
         t = self.say
         with gr.Tab(t("page.tab_rounds"), id="rounds"):
             self.player = player.component(language=self.language)
@@ -189,6 +192,9 @@ class Parts:
             self._what_if()
         with gr.Tab(t("page.tab_compare"), id="compare-tab"):
             self._beside()
+        with gr.Tab(t("page.tab_own"), id="own"):
+            self.own = OwnTree(self.language)
+            self.fields.append(self.own.text)
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
             with gr.Row():
@@ -200,6 +206,8 @@ class Parts:
                 label=t("trace.load"), file_types=[".json", ".gz"], type="filepath", height=140, elem_id="upload"
             )
             self.text, self.name, self.kind, self.query = (gr.Textbox(visible=False) for _ in range(4))
+        with gr.Tab(t("page.tab_models"), id="models"):
+            self.models = Models(open_to_all, self.language)
         with gr.Tab(t("page.tab_method"), id="method-tab"):
             gr.Markdown(
                 t("method.page"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import gradio as gr
 
+from eagle2.config import STATIC
 from visual import chat, panels, player
 from visual.common import Common
 from visual.form import Form
@@ -30,6 +32,18 @@ class Running:
     def step(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
         """One round: of a new prompt's run, else of the open one."""
         yield from self._asked(self.common.visit(request), prompt, system, Form(*values), 1)
+
+    def own_tree(self, request: gr.Request, prompt: str, system: str, *values: object) -> Iterator[dict]:
+        """With the visitor's own tree: a prompt where one is written, else that of the run that is shown once more."""
+        visit, form = self.common.visit(request), replace(Form(*values), method=STATIC)
+        try:
+            form.settings(self.studio.options.max_new_tokens, self.language)
+        except ValueError as error:
+            yield self.common.fault(error)
+            return
+        yield {self.parts.method: STATIC, self.parts.tabs: gr.Tabs(selected="rounds")}
+        begin = self._turn if prompt.strip() else self._again
+        yield from self.run(visit, lambda: begin(visit, prompt, system, form))
 
     def link_opened(
         self, request: gr.Request, pending: int | None, prompt: str, system: str, *values: object
@@ -91,22 +105,24 @@ class Running:
             yield {**self.common.fault(error), **self.common.buttons(visit)}
         finally:
             visit.busy = False
+            if visit.last is not None and not self.studio.serves(visit.last.pair):
+                visit.close()  # the pair was switched since the last round
 
     def _turn(self, visit: Visit, prompt: str, system: str, form: Form) -> tuple[Turn, dict]:
         """The run to go on with, and what the page shows at its start. On ValueError the prompt's text stays."""
         if prompt.strip():
             settings = form.settings(self.studio.options.max_new_tokens, self.language)
-            turn = visit.begin(self.studio.engine_for(settings), prompt.strip(), system, settings)
+            engine, last = self.studio.engine_for(settings), visit.last
+            turn = visit.begin(engine, prompt.strip(), system, settings)
+            other = last is not None and last.name is None and last.pair != engine.pair
             return turn, {
                 self.parts.prompt: "",
-                self.parts.recorded: None,
-                self.parts.status: self.common.tell("status.generating"),
-                self.parts.log: self.common.log(visit),
-                self.parts.player: player.message_reset(turn.run),
+                **self._begun(visit, turn, "pair.new_chat" if other else "status.generating"),
             }
         turn = visit.last
         if turn is None or not turn.open:
             raise ValueError(self.common.say("status.nothing"))
+        self.common.check_pair(turn)
         if visit.shown is not turn:
             visit.shown = turn
             return turn, {
@@ -115,6 +131,24 @@ class Running:
                 )
             }
         return turn, {self.parts.status: self.common.tell("status.generating")}
+
+    def _again(self, visit: Visit, _: str, __: str, form: Form) -> tuple[Turn, dict]:
+        """The shown run's prompt again with the form's tree, under its own law, so that its text is the same."""
+        was = visit.shown
+        if was is None:
+            raise ValueError(self.common.say("status.nothing"))
+        asked = form.settings(self.studio.options.max_new_tokens, self.language)
+        settings = replace(asked, sampling=was.settings.sampling)
+        turn = visit.again(settings, self.studio.engine_for(settings))
+        return turn, self._begun(visit, turn)
+
+    def _begun(self, visit: Visit, turn: Turn, told: str = "status.generating") -> dict:
+        return {
+            self.parts.recorded: None,
+            self.parts.status: self.common.tell(told),
+            self.parts.log: self.common.log(visit),
+            self.parts.player: player.message_reset(turn.run),
+        }
 
     def _stream(self, visit: Visit, turn: Turn, limit: int | None) -> Iterator[dict]:
         """Rounds as they come, some eight messages a second at most; then the outcome."""
@@ -164,6 +198,7 @@ class Running:
             return
         yield {self.parts.status: self.common.tell("metrics.comparing")}
         try:
+            self.common.check_pair(turn)
             turn.found = self.studio.compare(turn)
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
             yield self.common.fault(error)

@@ -17,6 +17,7 @@ from eagle2.config import AUTO, TreeShape
 from eagle2.costs import Costs
 from eagle2.regrow import check_pair
 from eagle2.trace import Pair, Round, Settings, Trace
+from visual.loads import Load
 
 _RUNS = itertools.count(1)
 
@@ -81,10 +82,16 @@ class Turn:
         made.effective, made.costs = trace.effective, trace.costs
         return made
 
+    def close(self) -> None:
+        """Let go of the live generator, if there is one; the run can still be gone on with."""
+        source, self.source = self.source, None
+        if source is not None:
+            source.close()
+
     def ready(self, engine: object) -> None:
         """Have the generator that goes on behind the rounds so far. Raises ValueError where the engine cannot."""
         s = self.settings
-        policy = engine.policy(s.policy, s.shape, s.drafter)
+        policy = engine.policy(s.tree, s.shape, s.drafter)
         self.effective = policy.shape if policy else None
         self.costs = engine.costs_with(s.drafter) if s.policy == AUTO else None
         self.source = rounds_of(self, engine)
@@ -103,7 +110,9 @@ class Visit:
     """What one browser tab has: its turns, the one that is shown and at which round; whether its run should halt.
 
     waited: whether it was told that the models are loading. quiet: its status line says something that stays. figured:
-    what the open figures were drawn from. beside: the two runs of a comparison, () before the first.
+    what the open figures were drawn from. owner: whether it proved to be the page's. awaited: the load it began, until
+    it was told of its end.
+    beside: the two runs of a comparison, () before the first.
     futures: of the last turn, in the order they were begun and the present one among them; () where there is no other.
     """
 
@@ -115,6 +124,8 @@ class Visit:
     waited: bool = False
     quiet: bool = False
     figured: tuple = ()
+    owner: bool = False
+    awaited: Load | None = None
     beside: tuple[Turn, ...] = ()
     futures: tuple[Turn, ...] = ()
 
@@ -157,6 +168,25 @@ class Visit:
         self.shown = made
         return made
 
+    def again(self, settings: Settings, engine: object) -> Turn:
+        """Begin the shown run's prompt once more under other settings; what it was stays among `futures`, if made here.
+
+        Raises ValueError where other turns follow it, where it is a prompt of another target's tokens, and where the
+        engine cannot do this.
+        """
+        was = self.shown
+        if was is not self.last:
+            raise ValueError("other turns follow that run, so it cannot be run again; open the last one, or a new chat")
+        if was.pair.target != engine.pair.target:
+            raise ValueError(
+                f"this run was made by {was.pair.target} and {engine.pair.target} is loaded; write a prompt for it"
+            )
+        made = Turn(was.prompt_ids, was.messages, settings, engine.pair, dict(was.tokens), begun=was.begun)
+        made.ready(engine)
+        self.close()
+        self.futures = (*(self.futures or (was,)), made) if was.name is None else ()
+        return self._put(made)
+
     def back(self, index: int, text: str | None, settings: Settings, engine: object) -> Turn:
         """Begin a run that goes on from the last turn's answer as it was after round `index`, or from `text` instead.
 
@@ -198,9 +228,7 @@ class Visit:
     def close(self) -> None:
         """Let go of the live run's generator, if there is one; the run can still be gone on with."""
         for turn in self.turns:
-            if turn.source is not None:
-                turn.source.close()
-                turn.source = None
+            turn.close()
 
     def clear(self) -> None:
         self.close()
@@ -223,7 +251,7 @@ def rounds_of(turn: Turn, engine: object) -> Iterator[Round]:
     """The rounds still to come of an open run."""
     s = turn.settings
     return engine.rounds(
-        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.policy, after=turn.rounds, drafter=s.drafter
+        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=turn.rounds, drafter=s.drafter
     )
 
 
@@ -262,6 +290,13 @@ class Visits:
             visit.halt = True
             if not visit.busy:
                 visit.close()
+
+    def let_go(self) -> None:
+        """Close what runs have going on in their engine, but for those that a round is being made of just now."""
+        with self._lock:
+            idle = [visit for visit in self._visits.values() if not visit.busy]
+        for visit in idle:
+            visit.close()
 
     def park(self, session: str, carried: object = None) -> str:
         """A key with which another session, that of the same tab's next page, takes this visit over, once."""

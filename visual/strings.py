@@ -13,6 +13,8 @@ from types import MappingProxyType
 from visual.strings_lab import LAB_ENGLISH
 from visual.strings_lesson import LESSON_ENGLISH
 from visual.strings_page import PAGE_ENGLISH
+from visual.strings_pair import PAIR_ENGLISH
+from visual.strings_tree import TREE_ENGLISH
 from visual.strings_zh import CHINESE
 
 ENGLISH: Mapping[str, str] = MappingProxyType(
@@ -257,6 +259,8 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "numbers": "no one two three four five six seven eight nine ten eleven twelve",
         **PAGE_ENGLISH,
         **LAB_ENGLISH,
+        **PAIR_ENGLISH,
+        **TREE_ENGLISH,
         **LESSON_ENGLISH,
         "method.page": (Path(__file__).parent / "method.en.md").read_text(encoding="utf-8"),
     }

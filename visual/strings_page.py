@@ -64,7 +64,7 @@ PAGE_ENGLISH = {
     "form.drafter_info": "who guesses; which guesses are kept is the method's",
     "form.drafted_by": "Drafted by: {drafter}.",
     "form.unknown_drafter": "The drafter “{drafter}” is unknown; choose one of the list.",
-    "drafter.": "the method's own",
+    "drafter.own": "the method's own",
     "drafter.head": "EAGLE head",
     "drafter.draft-model": "independent draft model",
     "drafter.ngram": "lookup in the text",
@@ -129,7 +129,6 @@ PAGE_ENGLISH = {
     "method_name.eagle2-no-both": "EAGLE-2 without both",
     "method_name.ngram": "Prompt lookup",
     "method_name.sps": "Independent draft model",
-    "method_name.static": "A static tree of one's own",
     # chips
     "chip.shape": "top_k {k} · depth {d} · {m} nodes",
     "chip.tau": "τ {tau} (bonus included)",

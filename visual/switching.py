@@ -111,5 +111,5 @@ def carried(view: str, typed: tuple[object, ...]) -> Carried:
     try:
         seen = json.loads(view)
         return Carried(typed, int(seen["round"]), str(seen["phase"])[:40])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         return Carried(typed)

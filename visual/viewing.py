@@ -74,7 +74,7 @@ class Viewing:
             return {**self._first(visit), **self._refused(visit, fault)}
         if asked.recording:
             return self._load(visit, asked.recording, recording(asked.recording), asked.round)
-        return self._first(visit)
+        return {**self._first(visit), **self.common.recommended()}
 
     def _first(self, visit: Visit) -> dict:
         return self._load(visit, *(self.opened or (RECORDINGS[0], recording(RECORDINGS[0]))))
@@ -127,7 +127,7 @@ class Viewing:
         """What the form means now and, where it differs from the open run's own settings, when it will act."""
         form, last = Form(*values), self.common.visit(request).last
         told = explain(form, self.studio.options.max_new_tokens, self.language)
-        if last is not None and last.open and form != Form.of(last.settings):
+        if last is not None and last.open and not form.asks_for(last.settings):
             told += f"<p>{for_html(self.common.say('status.applies'))}</p>"
         return {self.parts.meaning: told}
 
@@ -197,7 +197,10 @@ class Viewing:
         if not link.fits(said[0], system):
             longest = max(len(said[0]), len(system))
             return self._unlinked("trace.link_long", count=longest, most=link.MOST_CHARACTERS)
-        return self._linked(link.Link(prompt=said[0], system=system, form=Form.of(turn.settings), round=place))
+        form = Form.of(turn.settings)
+        if not link.fits(form.tree):
+            return self._unlinked("trace.link_tree", count=len(form.tree), most=link.MOST_CHARACTERS)
+        return self._linked(link.Link(prompt=said[0], system=system, form=form, round=place))
 
     def _unlinked(self, key: str, **values: object) -> dict:
         return {self.parts.query: "", self.parts.status: self.common.tell(key, True, **values)}

@@ -45,6 +45,12 @@ def lesson_script(language: str = "en") -> str:
     return _bundle(language, "panels.js", "exercise.js", "lesson.js")
 
 
+@lru_cache(maxsize=8)
+def picker_script(language: str = "en") -> str:
+    """Defines `mountPicker(root, emit)`."""
+    return _bundle(language, "look.js", "panels.js", "picker.js")
+
+
 def _bundle(language: str, *names: str) -> str:
     files = "\n".join((WEB / name).read_text() for name in names)
     return f"const CONFIG = {packed(config(language))};\n{files}"
@@ -61,7 +67,7 @@ def page_style() -> str:
     light, dark = theme.css_variables("light"), theme.css_variables("dark")
     fonts = f"--sans: {theme.SANS}; --mono: {theme.MONO};"
     looks = f":root {{ {fonts} {light} }} :root[data-theme=dark], body.dark {{ {dark} }}"
-    return f"{looks}\n{(WEB / 'page.css').read_text()}"
+    return "\n".join([looks, *((WEB / name).read_text() for name in ("page.css", "picker.css"))])
 
 
 @lru_cache(maxsize=8)

@@ -21,6 +21,7 @@ from eagle2.bench.records import Measurement
 from eagle2.bench.results import Result, phases, results
 from eagle2.bench.table import table, time_table
 from eagle2.engine import Engine
+from eagle2.paths import to_text
 
 
 def run(options: argparse.Namespace) -> None:
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         plan = replace(plan, methods=tuple(m for m in plan.methods if measure.can_run(engine, m)))
     for method in plan.methods:
         if method.name != TRANSFORMERS:
-            engine.policy(method.name, plan.shape_of(method))  # raises where its drafter is not loaded
+            engine.policy(method.tree, plan.shape_of(method))  # raises where its drafter is not loaded
     partial = Partial(options.out, heading(engine, plan, questions)) if options.out else None
     measurements = measured(engine, plan, questions, partial)
     made = results(measurements)
@@ -84,7 +85,7 @@ def heading(engine: Engine, plan: Plan, questions: list[work.Question]) -> dict[
     """What must be the same for measurements to belong together."""
     return {
         "pair": asdict(engine.pair),
-        "methods": [method.label for method in plan.methods],
+        "methods": [f"{m.label} {to_text(m.paths)}" if m.paths else m.label for m in plan.methods],
         "temperatures": plan.temperatures,
         "shape": asdict(plan.shape),
         "max_new_tokens": plan.max_new_tokens,
@@ -114,6 +115,7 @@ def machine(engine: Engine, plan: Plan) -> dict[str, object]:
         "max_new_tokens": plan.max_new_tokens,
         "repeats": plan.repeats,
         "seed": plan.seed,
+        **{method.label: to_text(method.paths) for method in plan.methods if method.paths},
         **asdict(plan.shape),
     }
 

@@ -61,7 +61,7 @@ def count(plan: Plan, questions: Sequence[Question]) -> int:
 
 def can_run(engine: Engine, method: Method) -> bool:
     """Whether the models it needs are loaded."""
-    return method.name in ("plain", TRANSFORMERS) or engine.drafter_of(method.name) is not None
+    return method.name in ("plain", TRANSFORMERS) or engine.drafter_of(method.tree) is not None
 
 
 def _prompt(engine: Engine, question: Question, turn: int, before: list[int]) -> list[int]:
@@ -129,7 +129,7 @@ def timed(
     clock = Clock(engine.target.device)
     # "sps" draws as all others do, so that its text can be checked token by token as theirs is.
     rounds = list(
-        engine.rounds(prompt, plan.shape_of(method), sampling, max_new_tokens, method.name, record=False, rule=WALK)
+        engine.rounds(prompt, plan.shape_of(method), sampling, max_new_tokens, method.tree, record=False, rule=WALK)
     )
     clock.lap("rest")
     prefill, draft, verify = (

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from eagle2.config import METHODS, Sampling, TreeShape, check_integer
+from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.paths import Paths, load
 
 TRANSFORMERS = "transformers"
 """Transformers' own `generate` with the same model: an outside check of text and speed."""
@@ -19,11 +20,20 @@ PAPER = TreeShape(top_k=10, depth=6, max_nodes=59)
 
 @dataclass(frozen=True)
 class Method:
-    """What one column of a table measures: a method, or "transformers"; `max_nodes` replaces the plan's, if given."""
+    """What one column of a table measures: a method, or "transformers"; `max_nodes` replaces the plan's, if given.
+
+    paths: of a static tree of one's own, whose name is "static".
+    """
 
     label: str
     name: str
     max_nodes: int | None = None
+    paths: Paths | None = None
+
+    @property
+    def tree(self) -> str | Paths:
+        """What an engine takes as its policy: the method's name, or the paths."""
+        return self.name if self.paths is None else self.paths
 
     @classmethod
     def of(cls, label: str) -> Method:
@@ -73,8 +83,11 @@ class Plan:
         return TreeShape(self.shape.top_k, self.shape.depth, method.max_nodes)
 
 
-def methods(labels: str | None, quick: bool, draft_model: bool) -> tuple[Method, ...]:
-    """The methods to compare, plain first: those asked for, or all that can run. Raises ValueError for unknown ones."""
+def methods(labels: str | None, quick: bool, draft_model: bool, tree: Path | None = None) -> tuple[Method, ...]:
+    """The methods to compare, plain first: those asked for, or all that can run; then a static tree, from its file.
+
+    Raises ValueError for unknown ones.
+    """
     if labels is not None:
         chosen = [label.strip() for label in labels.split(",") if label.strip()]
     elif quick:
@@ -84,6 +97,8 @@ def methods(labels: str | None, quick: bool, draft_model: bool) -> tuple[Method,
     found = [Method.of(label) for label in ["plain", *(label for label in chosen if label != "plain")]]
     if any(method.name == "sps" for method in found) and not draft_model:
         raise ValueError("method sps needs an independent draft model; give one with --draft-model")
+    if tree is not None:
+        found.append(Method(STATIC, STATIC, paths=load(tree)))
     return tuple(found)
 
 
@@ -96,7 +111,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     except ValueError as error:
         raise ValueError(f"--temperatures is {temperatures!r}; give numbers, as in 0,1") from error
     return Plan(
-        methods(options.methods, quick, options.draft_model is not None),
+        methods(options.methods, quick, options.draft_model is not None, options.tree),
         degrees,
         TreeShape(options.top_k, options.depth, options.max_nodes),
         options.max_new_tokens or (QUICK_TOKENS if quick else Plan.max_new_tokens),
@@ -118,6 +133,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--methods", help="as in eagle,eagle2,eagle2@16 (16 nodes); plain is always there (default: all that can run)"
     )
+    what.add_argument("--tree", type=Path, metavar="FILE", help="and a static tree of one's own, as method static")
     what.add_argument("--temperatures", help="as in 0,1 (default: 0,1; with --quick 0)")
     what.add_argument("--questions", type=Path, help="JSONL in Spec-Bench's layout (default: assets/prompts)")
     what.add_argument("--every", type=int, help="only every N-th question of each family")

@@ -53,6 +53,20 @@ def test_results_are_printed_and_written_as_numbers_and_booleans(options, tmp_pa
         assert word in printed
 
 
+def test_a_static_tree_of_ones_own_is_measured_beside_the_methods_and_told_in_the_results(options, tmp_path):
+    tree, file, folder = tmp_path / "tree.json", tmp_path / "bench.json", tmp_path / "out"
+    tree.write_text("[[0], [1], [0, 0]]", encoding="utf-8")
+    place = options.index("--methods") + 1
+    few = [*options[:place], "eagle", *options[place + 1 :], "--temperatures", "0", "--tree", str(tree)]
+    assert main([*few, "--json", str(file), "--out", str(folder)]) == 0
+    body = json.loads(file.read_text("utf-8"))
+    assert {r["method"] for r in body["results"]} == {"plain", "eagle", "static"}
+    assert all(r["lossless"] for r in body["results"])
+    assert body["machine"]["static"] == "[0], [1],\n[0, 0]"
+    tree.write_text("[[0], [1]]", encoding="utf-8")
+    assert main([*few, "--out", str(folder)]) == 2  # another tree's measurements are not mixed in
+
+
 def test_a_stopped_run_resumes(options, tmp_path, capsys):
     folder, file = tmp_path / "out", tmp_path / "bench.json"
     assert main([*options, "--out", str(folder)]) == 0

@@ -46,6 +46,17 @@ def test_a_size_of_its_own_replaces_the_plan_s():
     assert [made.shape_of(method) for method in made.methods[1:]] == [TreeShape(4, 3, 16), TreeShape(4, 3, 20)]
 
 
+def test_a_static_tree_of_ones_own_comes_last_and_brings_its_paths(tmp_path):
+    file = tmp_path / "tree.json"
+    file.write_text("[[0], [0, 0], [1]]", encoding="utf-8")
+    made = plan("--methods", "eagle", "--tree", str(file))
+    assert labels(made) == ["plain", "eagle", "static"]
+    assert [method.tree for method in made.methods] == ["plain", "eagle", ((0,), (1,), (0, 0))]
+    file.write_text("[]", encoding="utf-8")
+    with pytest.raises(ValueError, match="at least one path"):
+        plan("--tree", str(file))
+
+
 def test_above_temperature_0_everything_is_drawn_with_the_plan_s_seed():
     assert plan("--seed", "4").sampling(1.0).seed == 4
 

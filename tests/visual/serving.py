@@ -15,13 +15,16 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def serving(*options: str, log: Path):
-    """`python app.py` in its own process, its port from GRADIO_SERVER_PORT; yields its address once it answers."""
+def serving(*options: str, log: Path, **settings: str):
+    """`python app.py` in its own process, its port from GRADIO_SERVER_PORT; yields its address once it answers.
+
+    settings: more environment variables.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number = free.getsockname()[1]
     quiet = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    environment = {**os.environ, **quiet, "GRADIO_SERVER_PORT": str(number)}
+    environment = {**os.environ, **quiet, "GRADIO_SERVER_PORT": str(number), **settings}
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "app.py", *options], cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT

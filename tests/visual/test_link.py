@@ -60,3 +60,9 @@ def test_a_page_with_a_small_limit_still_opens_a_link_that_asks_for_no_number():
     assert back("prompt=hi", most=10).form.settings(10).max_new_tokens == 10
     with pytest.raises(ValueError, match="from 1 to 10"):
         back("prompt=hi&max_new_tokens=11", most=10).form.settings(10)
+
+
+def test_a_tree_of_ones_own_comes_back_with_its_method_and_goes_with_no_other():
+    form = Form("static", tree="[0], [1],\n[0, 0]")
+    assert back(Link(prompt="hi", form=form).query()).form.settings(512).paths == ((0,), (1,), (0, 0))
+    assert "tree" not in Link(prompt="hi", form=Form.of(Form("chain", tree="[0]").settings(512))).query()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from tiny import random_eagle3_head
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -42,14 +43,14 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return made
 
 
-def write_target(folder: Path) -> LlamaForCausalLM:
+def write_target(folder: Path, layers: int = 2) -> LlamaForCausalLM:
     words = tokenizer()
     words.save_pretrained(folder)
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=HIDDEN,
         intermediate_size=48,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=8,
@@ -107,6 +108,17 @@ def write_head(folder: Path) -> None:
         "bias": False,
     }
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def write_eagle3(folder: Path) -> tuple[str, str]:
+    """A deeper target and an EAGLE-3 head for it, untrained, whose config does not say which hidden states it takes."""
+    write_target(folder / "target", layers=8)
+    write_head(folder / "head")  # for its config
+    head = random_eagle3_head(hidden=HIDDEN, own_lm_head=False, states=(2, 4, 5))
+    config = json.loads((folder / "head" / "config.json").read_text(encoding="utf-8")) | {"intermediate_size": 40}
+    (folder / "head" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    save_file(head.state_dict(), folder / "head" / "model.safetensors")
+    return str(folder / "target"), str(folder / "head")
 
 
 def write(folder: Path) -> tuple[str, str]:

@@ -27,7 +27,9 @@ from types import MappingProxyType
 from visual.strings_zh.lab import LAB
 from visual.strings_zh.lesson import LESSON
 from visual.strings_zh.page import PAGE
+from visual.strings_zh.pair import PAIR
 from visual.strings_zh.player import PLAYER
+from visual.strings_zh.tree import TREE
 
 CHINESE: Mapping[str, str] = MappingProxyType(
     {
@@ -35,6 +37,8 @@ CHINESE: Mapping[str, str] = MappingProxyType(
         **PAGE,
         **LAB,
         **LESSON,
+        **TREE,
+        **PAIR,
         "method.page": (Path(__file__).parent.parent / "method.zh.md").read_text(encoding="utf-8"),
     }
 )

@@ -206,6 +206,10 @@ PLAYER = {
     "say.verify_leaf": "分支到此为止；在 {last} 之后它选中 {bonus}。",
     "say.verify_none": "目标模型对 {rows} 行做一次前向传播。在根节点 {root} 处它选中 {bonus}，没有分支含有这个令牌。",
     "say.verify_plain": "目标模型只读根节点 {root}，给出一个令牌。",
+    "say.sampled": "目标模型对 {rows} 行做一次前向传播。这条链是从草稿模型采样得到的，因此每个令牌"
+    "以 min(1, p/q) 的概率被接受：{kept} 个中接受了 {accepted} 个。",
+    "say.sampled_all": "在最后一个令牌之后，目标模型抽得 {bonus}。",
+    "say.sampled_some": "第一个被拒绝的令牌由 {bonus} 取代，它从 p 超出 q 的部分抽得。",
     "say.accept_path": "目标模型认同 {path}；在 {last} 处它要的是 {bonus}，没有分支含有它，{bonus} 便成为额外令牌。",
     "say.accept_leaf": "目标模型认同 {path}，直到该分支的末端；它在那里补上的令牌 {bonus} 便是额外令牌。",
     "say.accept_none": "首层的 {count} 个令牌，目标模型一个也不认同：在 {root} 之后它要的是 {bonus}，"
