@@ -26,9 +26,11 @@ class Lesson {
     // The page keeps clear of the strip, however high its text makes it.
     new ResizeObserver(() => document.documentElement.style.setProperty('--lesson', `${this.card.offsetHeight}px`)).observe(this.card);
     // What is pointed at stays in sight, also when it gets its height only once it is drawn.
-    this.sight = new ResizeObserver(([entry]) => entry.target.scrollIntoView({ block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' }));
+    this.sight = new ResizeObserver(() => this.bring());
     document.addEventListener('eagle:shown', event => {
       this.shown = event.detail;
+      if (this.coming) requestAnimationFrame(() => this.bring());  // the phase asked for may have moved what is below
+      this.coming = false;
       if (this.at >= 0 && this.steps[this.at].top_k) this.exercise.see(this.shown);
     });
   }
@@ -37,6 +39,7 @@ class Lesson {
     if (at < 0) return;
     if (at >= this.steps.length) { this.close(); return; }
     this.at = at;
+    this.coming = true;
     const step = this.steps[at];
     this.card.hidden = false;
     this.card.setAttribute('aria-label', step.title);
@@ -58,10 +61,15 @@ class Lesson {
   point(selector) {
     this.sight.disconnect();
     for (const lit of document.querySelectorAll('.es-lit')) lit.classList.remove('es-lit');
-    const target = selector && document.querySelector(selector);
-    if (!target) return;
-    target.classList.add('es-lit');
-    this.sight.observe(target);
+    this.target = selector && document.querySelector(selector);
+    if (!this.target) return;
+    this.target.classList.add('es-lit');
+    this.sight.observe(this.target);
+  }
+
+  bring() {
+    const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    this.target?.scrollIntoView({ block: 'nearest', behavior: still ? 'auto' : 'smooth' });
   }
 
   close() {
