@@ -197,7 +197,7 @@ class Parts:
             self.fields.append(self.own.text)
         with gr.Tab(t("page.tab_trace"), id="trace"):
             gr.Markdown(t("trace.about"))
-            with gr.Row():
+            with gr.Row(elem_id="trace-buttons"):
                 self.save = gr.Button(t("trace.save"), elem_id="save")
                 self.save_html = gr.Button(t("trace.html"), elem_id="save-html")
                 self.link = gr.Button(t("trace.link"), elem_id="link")
