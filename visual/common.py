@@ -11,9 +11,10 @@ from visual.figures import statistics
 from visual.labels import for_html
 from visual.pairs import told
 from visual.parts import Parts
-from visual.session import Turn, Visit, Visits
+from visual.session import Turn, Visit
 from visual.strings import say
 from visual.studio import Studio
+from visual.visits import Visits
 
 
 @dataclass

@@ -20,11 +20,11 @@ from visual.picking import Picking
 from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
-from visual.session import Visits
 from visual.strings import LANGUAGES, say
 from visual.studio import Studio
 from visual.switching import Switching
 from visual.viewing import Viewing
+from visual.visits import Visits
 
 MODEL = {"concurrency_id": "model", "show_progress": "hidden"}
 QUICK = {"show_progress": "hidden", "concurrency_limit": 16}

@@ -14,7 +14,8 @@ from eagle2.config import Sampling, TreeShape
 from eagle2.recut import cut_again
 from eagle2.regrow import regrow
 from eagle2.trace import Settings
-from visual.session import Visit, Visits, advance
+from visual.session import Visit, advance
+from visual.visits import Visits
 
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
 

@@ -15,10 +15,11 @@ from visual import switching
 from visual.common import Common
 from visual.form import FIELDS, Form
 from visual.parts import Parts
-from visual.session import Visits, advance
+from visual.session import advance
 from visual.studio import Options, Studio
 from visual.switching import Carried, Switching, carried
 from visual.viewing import Viewing
+from visual.visits import Visits
 
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
 TYPED = ("half a sentence", "be brief", *(getattr(Form(top_k=5, max_new_tokens=20), name) for name in FIELDS))
