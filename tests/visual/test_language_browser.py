@@ -10,8 +10,8 @@ from browser import App
 
 pytestmark = pytest.mark.browser
 
-# What is seen and what a screen reader says, without what is not translated: token text, what a user or a model said, the
-# engine's table of known pairs, formulas, code; and labels of Gradio's own parts (class svelte-…), which have none there.
+# What is seen and what a screen reader says, without what is not translated: token text, what a user or a model said,
+# the engine's table of known pairs, formulas, code; and labels of Gradio's own parts (class svelte-…).
 WORDS = r"""() => {
   const apart = '.ep-token, .ec-token, .ec-user, .ec-answer, .ep-outline, .ep-tree, .ep-mask .ytick, '
     + '.pk-root, .pk-node, .es-known, .es-card b, .es-picture svg, .es-example, code, .katex, #method-page em';
