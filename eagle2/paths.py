@@ -99,10 +99,9 @@ def extent(paths: Iterable[Sequence[int]]) -> TreeShape:
 
 def parse(text: str, most: TreeShape | None = None) -> Paths:
     """The checked paths of a text. Raises PathsError in one sentence."""
-    listed = re.sub(
-        r"([\])])\s*[,;]?\s*([\[(])", r"\1,\2", text.strip().rstrip(",;")
-    )  # breaks between paths are commas
-    listed = re.sub(r",\s*]", "]", listed.replace("(", "[").replace(")", "]"))  # and (0,) is Python's [0]
+    # Breaks between paths are commas, and (0,) is Python's [0].
+    listed = re.sub(r"([\])])\s*[,;]?\s*([\[(])", r"\1,\2", text.strip().rstrip(",;"))
+    listed = re.sub(r",\s*]", "]", listed.replace("(", "[").replace(")", "]"))
     try:
         paths = json.loads(f"[{listed}]")
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
 """Two runs of one prompt and seed under two settings: which of their rounds wrote the same place, and what each cost.
 
-Texts are the same by construction where both runs are `walks`, since what is emitted is always the target's own draw,
-keyed by its position; `difference` checks it. Rounds are aligned by position in the text. Pure Python; no torch.
+Texts are the same by construction, since what a walk emits is always the target's own draw, keyed by its position (not
+so by rejection sampling); `difference` checks it. Rounds are aligned by position in the text. Pure Python; no torch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eagle2 import metrics
-from eagle2.config import WALK
 from eagle2.trace import Round
 
 
@@ -26,11 +25,6 @@ def difference(one: Sequence[Round], other: Sequence[Round]) -> int | None:
     """
     pairs = zip(text(one), text(other), strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), None)
-
-
-def walks(rounds: Sequence[Round]) -> bool:
-    """Whether no round was verified by rejection sampling, whose text is the target's in law and not token by token."""
-    return all(r.rule == WALK for r in rounds)
 
 
 def round_at(rounds: Sequence[Round], position: int) -> int:

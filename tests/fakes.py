@@ -165,6 +165,15 @@ def hashed(vocabulary: int, salt: int) -> Script:
     return script
 
 
+def likelihood(script: Script, text: Sequence[int], after: tuple[int, ...] = (0,)) -> float:
+    """The probability that a script's law gives a whole text behind `after`."""
+    tokens, p = after, 1.0
+    for token in text:
+        p *= script(tokens)[token]
+        tokens = (*tokens, token)
+    return p
+
+
 def scripted_engine(draft=None, target=None, live_runs=4, **options):
     target = ScriptedTarget(target or counting(10), 10, **options)
     drafter = ScriptedDrafter(draft or counting(10), 10)

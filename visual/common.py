@@ -8,7 +8,7 @@ import gradio as gr
 
 from visual import chat, panels
 from visual.figures import statistics
-from visual.labels import for_html
+from visual.labels import note
 from visual.pairs import told
 from visual.parts import Parts
 from visual.session import Turn, Visit
@@ -38,8 +38,7 @@ class Common:
         return self.say(f"status.{studio.state}", fault=studio.fault, pair=pair)
 
     def tell(self, key: str, alert: bool = False, /, **values: object) -> str:
-        role = 'role="alert" class="es-fault"' if alert else 'role="status"'
-        return f"<p {role}>{for_html(self.say(key, **values))}</p>"
+        return note(self.say(key, **values), alert)
 
     def loaded(self, turn: Turn) -> str:
         """What the status line says of a recorded run."""

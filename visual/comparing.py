@@ -14,7 +14,7 @@ from eagle2 import side_by_side
 from eagle2.regrow import check_pair
 from visual import chat, figures, panels
 from visual.common import Common
-from visual.labels import for_html, token_label
+from visual.labels import for_html, note, token_label
 from visual.parts import PRESETS
 from visual.session import Turn, Visit
 from visual.viewing import recording
@@ -68,8 +68,7 @@ class Comparing:
             yield {**self._shown(visit, 1), **self.common.buttons(visit)}
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
             visit.busy = False
-            fault = f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'
-            yield {self.parts.beside_note: fault, **self.common.buttons(visit)}
+            yield {self.parts.beside_note: note(str(error), alert=True), **self.common.buttons(visit)}
         finally:
             visit.busy = False
 

@@ -17,7 +17,7 @@ from eagle2.recut import places
 from visual import panels, picker
 from visual.common import Common
 from visual.form import read_tree
-from visual.labels import for_html
+from visual.labels import for_html, note
 from visual.session import Turn
 from visual.weighing import ROWS, Brought, Row, Weighing, kept_places
 
@@ -72,7 +72,7 @@ class Drawing:
             try:
                 tree = self._beginning(name, turn, index, text)
             except ValueError as error:
-                return {self.parts.own.note: _alert(error)}
+                return {self.parts.own.note: note(str(error), alert=True)}
             told = self._told(request, tree or None)
             return {self.parts.own.text: to_text(tree), self.parts.own.picker: picker.picks(tree), **told}
 
@@ -105,7 +105,7 @@ class Drawing:
                 raise ValueError(self.common.say("own.not_read", size=size // 1024, most=MOST_KB))
             tree = read_tree(Path(path).read_text(encoding="utf-8", errors="replace"), self.language)
         except (ValueError, OSError) as error:
-            return {self.parts.own.note: _alert(error)}
+            return {self.parts.own.note: note(str(error), alert=True)}
         return {
             self.parts.own.text: to_text(tree),
             self.parts.own.picker: picker.picks(tree),
@@ -117,7 +117,7 @@ class Drawing:
         try:
             written = to_json(read_tree(text, self.language))
         except ValueError as error:
-            return {self.parts.own.note: _alert(error), self.parts.text: ""}
+            return {self.parts.own.note: note(str(error), alert=True), self.parts.text: ""}
         return {self.parts.text: written, self.parts.name: "tree.json", self.parts.kind: "application/json"}
 
     def grow(self, request: gr.Request, text: str) -> Iterator[dict]:
@@ -134,7 +134,7 @@ class Drawing:
             tree = read_tree(text, self.language)
             rows = self.weighing.grown(turn, tree, lambda settings: self.studio.regrow(turn, index, settings))
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
-            yield {self.parts.own.note: _alert(error)}
+            yield {self.parts.own.note: note(str(error), alert=True)}
             return
         yield {self.parts.own.note: self.common.tell("own.grown"), self.parts.own.table: self._table(turn, index, rows)}
 
@@ -162,15 +162,15 @@ class Drawing:
     def _told(self, request: gr.Request, tree: Paths | None, text: str = "", fault: Exception | None = None) -> dict:
         """Note and table for a tree, or for a text that is none."""
         if tree is None:
-            told = self.common.tell("own.nothing_yet") if not text.strip() else _alert(fault)
+            told = note(str(fault), alert=True) if text.strip() else self.common.tell("own.nothing_yet")
             return {self.parts.own.note: told, self.parts.own.table: ""}
         turn, index = self._shown(request)
         if turn is None or not turn.rounds[index].token:
             return {self.parts.own.note: self.common.tell("own.none"), self.parts.own.table: ""}
         rows = self.weighing.rows(turn, index, tree)
         outside = len(set(tree) - set(places(turn.rounds[index], turn.settings.paths)))
-        note = self.common.tell("own.outside", count=outside) if outside else ""
-        return {self.parts.own.note: note, self.parts.own.table: self._table(turn, index, rows)}
+        told = self.common.tell("own.outside", count=outside) if outside else ""
+        return {self.parts.own.note: told, self.parts.own.table: self._table(turn, index, rows)}
 
     def _table(self, turn: Turn, index: int, rows: list[Row]) -> str:
         """A row for each tree, and what its numbers mean."""
@@ -196,7 +196,3 @@ class Drawing:
             return self.common.say("own.unknown")
         number = f"{found.tokens:{form}}"
         return number if found.exact else self.common.say("own.at_least", number=number)
-
-
-def _alert(error: Exception) -> str:
-    return f'<p role="alert" class="es-fault">{for_html(str(error))}</p>'

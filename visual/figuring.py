@@ -13,7 +13,7 @@ from eagle2 import statistics, trace_file
 from eagle2.trace import Round
 from visual import chat
 from visual.common import Common
-from visual.labels import for_html
+from visual.labels import for_html, note
 from visual.session import Visit
 from visual.viewing import RECORDED, recording
 
@@ -48,7 +48,7 @@ class Figuring:
         try:
             runs = self._runs(visit, scope, files)
         except (ValueError, OSError) as error:
-            return {self.parts.figures_note: f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'}
+            return {self.parts.figures_note: note(str(error), alert=True)}
         rounds = [r for run in runs for r in run if r.token]
         changed = {self.parts.figures_note: f'<p class="es-muted">{for_html(self._note(rounds, len(runs)))}</p>'}
         for part, draw in self.parts.figures.items():

@@ -20,7 +20,7 @@ from eagle2.config import (
 from eagle2.methods import DRAFTERS, LOOKUP, drafter_of
 from eagle2.paths import Paths, PathsError, extent, parse, to_text
 from eagle2.trace import Settings
-from visual.labels import for_html
+from visual.labels import for_html, note
 from visual.strings import say
 
 MOST = TreeShape(top_k=32, depth=12, max_nodes=256)
@@ -122,7 +122,7 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
     try:
         settings = form.settings(most_new_tokens, language)
     except ValueError as error:
-        return f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'
+        return note(str(error), alert=True)
     method, asked = settings.policy, settings.shape
     lookup = drafter_of(method, settings.drafter) == LOOKUP
     shape = extent(settings.paths) if settings.paths else effective_shape(method, asked, 1 if lookup else 2**31)

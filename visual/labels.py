@@ -126,6 +126,12 @@ def for_html(text: str) -> str:
     return html.escape(text, quote=True)
 
 
+def note(line: str, alert: bool = False) -> str:
+    """A line of the page's own, as HTML that screen readers tell of when it changes; at once if it is an alert."""
+    kind = 'role="alert" class="es-fault"' if alert else 'role="status"'
+    return f"<p {kind}>{for_html(line)}</p>"
+
+
 def pieces(ids: Iterable[int], tokens: Mapping[int, bytes], final: bool = True) -> list[str]:
     """The running text cut at token borders. A character spread over several tokens comes with the last of them.
 

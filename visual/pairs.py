@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from eagle2.config import TreeShape
 from eagle2.registry import BUNDLED, KNOWN_PAIRS, KnownPair, fits, memory_needed
 from eagle2.trace import Pair
-from visual.labels import for_html
+from visual.labels import for_html, note
 from visual.loads import Load, Used
 from visual.strings import say
 
@@ -96,11 +96,6 @@ def weighed(found: Estimate, language: str = "en") -> str:
     if not found.whole:
         line += " " + say("pair.part_unknown", language)
     return note(line, alert=not found.fits)
-
-
-def note(line: str, alert: bool = False) -> str:
-    kind = 'role="alert" class="es-fault"' if alert else 'role="status"'
-    return f"<p {kind}>{for_html(line)}</p>"
 
 
 def progress(load: Load, language: str = "en") -> str:

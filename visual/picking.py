@@ -9,6 +9,7 @@ import gradio as gr
 from eagle2.registry import KNOWN_PAIRS
 from visual import pairs
 from visual.common import Common
+from visual.labels import note
 from visual.loads import Load
 from visual.session import Visit
 
@@ -39,7 +40,7 @@ class Picking:
         visit = self.common.visit(request)
         visit.owner = secrets.compare_digest(key.strip().encode(), self.studio.options.key.encode())
         if not self.may(visit):
-            return {self.fields.progress: self._note("pair.key_wrong", True)}
+            return {self.fields.progress: self.common.tell("pair.key_wrong", True)}
         return {
             self.fields.key: "",
             self.fields.proof: gr.update(visible=False),
@@ -64,11 +65,11 @@ class Picking:
             return self._refused()
         asked = target.strip() or None, head.strip() or None
         if asks_hub(*asked):
-            return {self.fields.weight: self._note("pair.ask_hub")}
+            return {self.fields.weight: self.common.tell("pair.ask_hub")}
         try:
             told = pairs.weighed(self.studio.estimate(*asked), self.language)
         except ValueError as error:
-            told = pairs.note(str(error), alert=True)
+            told = note(str(error), alert=True)
         return {self.fields.weight: told}
 
     def load(self, target: str, head: str, request: gr.Request) -> dict:
@@ -77,7 +78,7 @@ class Picking:
         if not self.may(visit):
             return self._refused()
         if not self.studio.switch(target.strip() or None, head.strip() or None):
-            return {self.fields.progress: self._note("pair.busy", True)}
+            return {self.fields.progress: self.common.tell("pair.busy", True)}
         visit.awaited = self.studio.load
         return {
             self.fields.weight: "",
@@ -114,9 +115,9 @@ class Picking:
         used = self.studio.used
         values = {"fault": load.fault, "asked": pairs.named(load.target, load.head, self.language)}
         if used is None:
-            return self._note(f"pair.{load.state}_none", True, **values)
+            return self.common.tell(f"pair.{load.state}_none", True, **values)
         values["pair"] = pairs.told(used.engine.pair, self.language)
-        return self._note(f"pair.{load.state}", load.state == "failed", **values)
+        return self.common.tell(f"pair.{load.state}", load.state == "failed", **values)
 
     def _used(self) -> dict:
         return {self.fields.used: pairs.used_card(self.studio.used, self.common.models(), self.language)}
@@ -133,7 +134,4 @@ class Picking:
         }
 
     def _refused(self) -> dict:
-        return {self.fields.progress: self._note("pair.not_owner", True)}
-
-    def _note(self, key: str, alert: bool = False, /, **values: object) -> str:
-        return pairs.note(self.common.say(key, **values), alert)
+        return {self.fields.progress: self.common.tell("pair.not_owner", True)}

@@ -16,7 +16,7 @@ from eagle2.trace import Round, Settings
 from visual import chat, figures, panels
 from visual.common import Common
 from visual.form import Form
-from visual.labels import for_html
+from visual.labels import for_html, note
 from visual.parts import RECUT_METHODS
 from visual.session import Turn
 
@@ -75,8 +75,8 @@ class Recutting:
             settings = replace(asked, drafter=turn.settings.drafter)
             other = make(turn, index, settings)
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
-            return {self.parts.what_if_note: f'<p class="es-fault" role="alert">{for_html(str(error))}</p>'}
-        notes = "".join(f"<p>{for_html(note)}</p>" for note in other.notes)
+            return {self.parts.what_if_note: note(str(error), alert=True)}
+        notes = "".join(f"<p>{for_html(line)}</p>" for line in other.notes)
         versions = (Version("what_if.recorded", recorded), other)
         return {
             self.parts.what_if_note: f'<div class="es-muted" role="status">{notes}</div>',

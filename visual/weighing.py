@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from eagle2 import ways
 from eagle2.choices import choices
 from eagle2.config import EAGLE_PATHS, STATIC
-from eagle2.paths import Paths, extent
+from eagle2.paths import Paths, extent, ordered
 from eagle2.recut import cut_again, outcome, places
 from eagle2.trace import Round, Settings, Trace
 from visual.session import Turn
@@ -109,7 +109,7 @@ def kept_places(turn: Turn, index: int) -> Paths:
     """The nodes that a round verified, as a static tree. Raises ValueError where none were recorded."""
     r = turn.rounds[index]
     place = places(r, turn.settings.paths)
-    return tuple(sorted((place[node] for node in r.flattened), key=lambda path: (len(path), path)))
+    return ordered(place[node] for node in r.flattened)
 
 
 def _bare(turn: Turn) -> Trace:

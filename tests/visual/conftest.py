@@ -46,6 +46,20 @@ def engine(pair):
     return load(*pair, "cpu", "float32")
 
 
+@pytest.fixture
+def common(engine):
+    """What the handlers of one page share, with the tiny pair in use."""
+    import gradio as gr
+
+    from visual.common import Common
+    from visual.parts import Parts
+    from visual.studio import Options, Studio
+
+    studio = Studio(Options(max_new_tokens=64), load=lambda *_: engine)
+    with gr.Blocks():
+        return Common(studio, Parts("", 64, studio.options.methods, "en"), "en")
+
+
 @pytest.fixture(scope="session")
 def address(pair, tmp_path_factory):
     """The page with the tiny pair."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 
 from eagle2 import trace_file, worked
@@ -16,24 +15,16 @@ from visual.common import Common
 from visual.comparing import Comparing
 from visual.figuring import MOST_FILES, Figuring
 from visual.form import Form
-from visual.parts import FIGURES, PRESETS, Parts
+from visual.parts import FIGURES, PRESETS
 from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
 from visual.session import advance
-from visual.studio import Options, Studio
 from visual.viewing import TRACES, Viewing, recording
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
 OWN = ("eagle2", 3, 3, 8)
-
-
-@pytest.fixture
-def common(engine):
-    studio = Studio(Options(max_new_tokens=64), load=lambda *_: engine)
-    with gr.Blocks():
-        return Common(studio, Parts("", 64, studio.options.methods, "en"), "en")
 
 
 @pytest.fixture

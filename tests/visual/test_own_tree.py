@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,11 +18,9 @@ from visual import picker
 from visual.common import Common
 from visual.drawing import Drawing
 from visual.form import Form, explain
-from visual.parts import Parts
 from visual.parts_own import STARTS
 from visual.running import Running
 from visual.session import Turn, Visit, advance
-from visual.studio import Options, Studio
 from visual.viewing import recording
 from visual.weighing import Brought, Weighing, kept_places
 
@@ -32,13 +29,6 @@ RUN = Turn([1] * 37, [], Settings("eagle2", TreeShape(2, 2, 5)), Pair("t", "h"),
 RUN.effective = TreeShape(2, 2, 5)
 # Pool: 'm .6 [0], 'd .3 [1], glad .36 [0, 0], sorry .12 [0, 1], love .15 [1, 0], be .03 [1, 1].
 # The target takes 'm, glad, then wants you.
-
-
-@pytest.fixture
-def common(engine):
-    studio = Studio(Options(max_new_tokens=64), load=lambda *_: engine)
-    with gr.Blocks():
-        return Common(studio, Parts("", 64, studio.options.methods, "en"), "en")
 
 
 @pytest.fixture
