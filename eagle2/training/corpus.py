@@ -26,6 +26,14 @@ class Batch:
     def tokens(self) -> int:
         return int((self.weight > 0).sum())
 
+    def first_row(self, steps: int) -> int:
+        """The first row (a pair's, so one before the position it guesses) that `steps` draft steps have to compute.
+
+        What lies before it in every row of the batch is prompt, and its guesses are nobody's past.
+        """
+        learnt = (self.weight[:, 1:] > 0).any(dim=0)
+        return max(0, int(learnt.int().argmax()) - (steps - 1))
+
     def to(self, device: torch.device) -> "Batch":
         return Batch(self.ids.to(device), self.features.to(device), self.weight.to(device))
 

@@ -46,13 +46,14 @@ class Objective:
         inputs = batch.features[:, :-1]
         if noise:
             inputs = inputs + (torch.rand_like(inputs) * 2 - 1) * noise
-        weight = batch.weight[:, 1:]
+        first = batch.first_row(steps)
+        weight = batch.weight[:, first + 1 :]
         learnt = weight > 0
-        goal, rows = batch.features[:, 1:][learnt], self.lm_head[self.compared(batch)]
+        goal, rows = batch.features[:, first + 1 :][learnt], self.lm_head[self.compared(batch)]
         with torch.no_grad():
             law = (goal @ rows.T).softmax(dim=-1)
         total, told = torch.zeros((), device=goal.device), []
-        for step, guess in enumerate(unroll(head, self.embedding[batch.ids[:, 1:]], inputs, steps)):
+        for step, guess in enumerate(unroll(head, self.embedding[batch.ids[:, 1:]], inputs, steps, first)):
             counted, guess = _without_first(weight, step)[learnt], guess[learnt]
             log_p = (guess @ rows.T).log_softmax(dim=-1)
             token = _mean(-(law * log_p).sum(dim=-1), counted)
@@ -76,15 +77,16 @@ class Objective:
 
         Each float32 [steps]. Along the text: step s is conditional on the s - 1 before it having been right.
         """
-        weight = batch.weight[:, 1:]
+        first = batch.first_row(steps)
+        weight = batch.weight[:, first + 1 :]
         learnt = weight > 0
         rows = self.lm_head[torch.cat([self.common, self.rest])]
-        first = (batch.features[:, 1:][learnt] @ rows.T).argmax(dim=-1)
+        choice = (batch.features[:, first + 1 :][learnt] @ rows.T).argmax(dim=-1)
         agreed, counted = [], []
-        guesses = unroll(head, self.embedding[batch.ids[:, 1:]], batch.features[:, :-1], steps)
+        guesses = unroll(head, self.embedding[batch.ids[:, 1:]], batch.features[:, :-1], steps, first)
         for step, guess in enumerate(guesses):
             here = _without_first(weight, step)[learnt]
-            agreed.append((((guess[learnt] @ rows.T).argmax(dim=-1) == first) * here).sum())
+            agreed.append((((guess[learnt] @ rows.T).argmax(dim=-1) == choice) * here).sum())
             counted.append(here.sum())
         return torch.stack(agreed), torch.stack(counted)
 

@@ -15,45 +15,53 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from eagle2.head import EagleHead
 
 
-def unroll(head: EagleHead, embeddings: Tensor, features: Tensor, steps: int) -> Iterator[Tensor]:
-    """Yield, for each draft step, guessed features [B, T, hidden]; row i guesses the feature of position i + 1.
+def unroll(head: EagleHead, embeddings: Tensor, features: Tensor, steps: int, first: int = 0) -> Iterator[Tensor]:
+    """Yield, for each draft step, guessed features [B, T - first, hidden]; row i guesses the feature of position i + 1.
 
-    Row i holds the pair (embedding of token i + 1, feature of token i): embeddings, features [B, T, hidden]. In step s
-    rows before s - 1 have no guesses to stand on: they repeat what step 1 gives a chat's first row, and no loss should
-    count them. Chats shorter than T are padded behind, where nothing looks.
+    Row i holds the pair (embedding of token i + 1, feature of token i): embeddings, features [B, T, hidden]. The rows
+    before `first` are attended to, and guess nothing: for a prompt, keys and values are all that its rows have to give.
+    In step s the s - 1 rows from `first` on have no guesses to stand on: they repeat what step 1 gives the first of
+    them, and no loss should count them. Chats shorter than T are padded behind, where nothing looks.
     """
     length = features.shape[1]
-    cos_sin = head.rotary(features, torch.arange(length, device=features.device)[None])
-    keys: list[Tensor] = []  # of each step so far, [B, kv_heads, T, head_dim]
+    cos, sin = head.rotary(features, torch.arange(length, device=features.device)[None])
+    keys: list[Tensor] = []  # of each step so far: [B, kv_heads, T, head_dim], in further steps [.., T - first, ..]
     values: list[Tensor] = []
-    for _ in range(steps):
+    for step in range(steps):
         hidden = head.fc(torch.cat([embeddings, features], dim=-1))
         layer = head.layers[0]
-        hidden = hidden + _attend(layer.self_attn, hidden, cos_sin, keys, values)
+        mixed = _attend(layer.self_attn, hidden, (cos, sin), keys, values, first)
+        hidden = (hidden if step else hidden[:, first:]) + mixed
         hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
         yield hidden
+        if not step:
+            embeddings, features, cos, sin = (rows[:, first:] for rows in (embeddings, features, cos, sin))
         features = torch.cat([features[:, :1], hidden[:, :-1]], dim=1)
 
 
-def _attend(attention, hidden: Tensor, cos_sin: tuple[Tensor, Tensor], keys: list[Tensor], values: list[Tensor]):
-    """One step's attention; its keys and values are added to those of the steps before it."""
+def _attend(
+    attention, hidden: Tensor, cos_sin: tuple[Tensor, Tensor], keys: list[Tensor], values: list[Tensor], first: int
+) -> Tensor:
+    """One step's attention, for the rows from `first` on; its keys and values are added to the earlier steps'."""
+    query = hidden if keys else hidden[:, first:]
     query, key, value = (
-        project(hidden).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
-        for project in (attention.q_proj, attention.k_proj, attention.v_proj)
+        project(rows).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
+        for project, rows in ((attention.q_proj, query), (attention.k_proj, hidden), (attention.v_proj, hidden))
     )
-    query, key = apply_rotary_pos_emb(query, key, *cos_sin)
+    cos, sin = cos_sin
+    query, _ = apply_rotary_pos_emb(query, query, cos[:, -query.shape[2] :], sin[:, -query.shape[2] :])
+    _, key = apply_rotary_pos_emb(key, key, cos, sin)
     keys.append(key)
     values.append(value)
-    if len(keys) == 1:
-        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+    later, rows, length = len(keys) - 1, query.shape[2], keys[0].shape[2]
+    seen = torch.ones(rows, length, dtype=torch.bool, device=hidden.device).tril(first - later)  # true features
+    if not later:
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=seen, enable_gqa=True)
         return attention.o_proj(mixed.transpose(1, 2).flatten(-2))
     group = query.shape[1] // key.shape[1]
-    query = query.unflatten(1, (-1, group)) * attention.head_dim**-0.5  # [B, kv_heads, group, T, head_dim]
-    later = len(keys) - 1
-    length = hidden.shape[1]
-    true = query @ keys[0].unsqueeze(2).transpose(-1, -2)  # [B, kv_heads, group, T, T]
-    far = torch.ones(length, length, dtype=torch.bool, device=hidden.device).tril(-later)
-    true = true.masked_fill(~far, float("-inf"))
+    query = query.unflatten(1, (-1, group)) * attention.head_dim**-0.5  # [B, kv_heads, group, rows, head_dim]
+    true = query @ keys[0].unsqueeze(2).transpose(-1, -2)  # [B, kv_heads, group, rows, T]
+    true = true.masked_fill(~seen, float("-inf"))
     # Of the keys made from guesses a row sees one of each step, the newest its own, the one before a row back, ...
     own = [(query * _back(k, later - t).unsqueeze(2)).sum(-1, keepdim=True) for t, k in enumerate(keys) if t]
     weights = torch.cat([true, *own], dim=-1).softmax(dim=-1)

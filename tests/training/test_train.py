@@ -8,14 +8,13 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from eagle2 import metrics
-from eagle2.cache import KeyValueRows
 from eagle2.checkpoint import load_head
 from eagle2.config import Sampling, TreeShape
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
 from eagle2.training import features
 from eagle2.training import objective as objectives
-from eagle2.training.corpus import HELD_OUT, Corpus
+from eagle2.training.corpus import HELD_OUT, Batch, Corpus
 from eagle2.training.data import Chats
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.replay import replay
@@ -62,31 +61,6 @@ def objective_of(target, common=256, **weights):
     return Objective(embedding, lm_head, torch.arange(common), torch.arange(common, 256), Weights(**weights))
 
 
-class TestUnroll:
-    @torch.inference_mode()
-    def test_every_step_guesses_what_drafting_that_deep_would_guess(self, tiny_engine):
-        head, length, hidden = tiny_engine.drafter.head, 10, 64
-        pairs = torch.randn(2, 1, length, hidden, generator=torch.Generator().manual_seed(0))
-        steps = list(unroll(head, pairs[0], pairs[1], 4))
-        for committed in range(1, length - 3):
-            cache, causal = KeyValueRows(), torch.ones(committed, committed, dtype=torch.bool).tril()
-            rows = pairs[:, 0, :committed]
-            guess = head(rows[0], rows[1], torch.arange(committed), cache, causal)[-1:]
-            for step, place in enumerate(range(committed - 1, committed + 3)):
-                if step:
-                    visible = torch.ones(1, place + 1, dtype=torch.bool)
-                    guess = head(pairs[0, 0, place, None], guess, torch.tensor([place]), cache, visible)
-                assert torch.allclose(steps[step][0, place], guess[0], atol=1e-5)
-
-    @torch.inference_mode()
-    def test_what_is_padded_behind_changes_nothing_before_it(self, tiny_engine):
-        pairs = torch.randn(2, 1, 8, 64, generator=torch.Generator().manual_seed(1))
-        longer = torch.cat([pairs, torch.full((2, 1, 3, 64), 9.0)], dim=2)
-        head = tiny_engine.drafter.head
-        for short, long in zip(unroll(head, *pairs, 3), unroll(head, *longer, 3), strict=True):
-            assert torch.allclose(short, long[:, :8], atol=1e-5)
-
-
 class TestFeatures:
     def test_they_are_what_the_engine_gives_the_drafter(self, target, corpus):
         ids, found, _ = corpus.chat(7)
@@ -126,6 +100,12 @@ class TestCorpus:
             assert batch.ids.numel() <= 96
             assert not batch.features[batch.weight == 0][:, :1].isnan().any()
 
+    def test_the_first_row_to_compute_is_the_one_whose_guess_is_the_past_of_the_first_answer(self):
+        weight = torch.tensor([[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1, 0]])
+        batch = Batch(torch.zeros(2, 7, dtype=torch.int64), torch.zeros(2, 7, 4), weight.float())
+        # Row 3 guesses position 4, where the earlier answer begins; step 3 there stands on the guesses of rows 1 and 2.
+        assert [batch.first_row(steps) for steps in (1, 2, 3, 5)] == [3, 2, 1, 0]
+
     def test_chats_stand_side_by_side_and_end_to_end_in_turn(self, corpus):
         rows = [len(batch.ids) for batch in corpus.batches(corpus.train, size=96, seed=4)]
         assert all(count == 1 for count in rows[1::2])
@@ -147,7 +127,9 @@ class TestObjective:
         objective = objective_of(target)
         log_p = (goal @ objective.lm_head.T).log_softmax(-1)
         entropy = -(log_p.exp() * log_p).sum(-1)[batch.weight[:, 1:] > 0].mean()
-        monkeypatch.setattr(objectives, "unroll", lambda head, embeddings, features, steps: iter([goal] * steps))
+        monkeypatch.setattr(
+            objectives, "unroll", lambda head, embeddings, features, steps, first: iter([goal[:, first:]] * steps)
+        )
         loss, told = objective.loss(None, batch, 2)
         agreed, counted = objective.agreement(None, batch, 2)
         assert told[0] == pytest.approx(float(entropy), rel=1e-4)
