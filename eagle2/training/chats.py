@@ -18,6 +18,8 @@ from eagle2.training.settings import ChatSettings
 
 SORT_EVERY = 64  # steps between sorting the slots by length; see ChatSampler._sort
 LONGEST_CYCLE, LOOP_TOKENS = 8, 48  # an answer loops once its last 48 tokens repeat one cycle of 1-8 tokens
+Opening = tuple[list[int], tuple[Tensor, Tensor], list[Sequence[int]]]
+"""Ids, keys and values of all but the last of them, and the user's further turns."""
 MARKERS = ("MARKUSER", "MARKANSWER", "MARKAGAIN")
 
 
@@ -94,7 +96,7 @@ class ChatSampler:
         settings: ChatSettings,
         prompts: Iterable[Sequence[Sequence[int]]] | None = None,
     ):
-        """prompts: for each chat the user's turns, as ids without end tokens; None lets the model write them."""
+        """prompts: the user's turns of each, as ids without end tokens; None lets the model write them."""
         needed = len(chat_format.prefix) + len(chat_format.assistant) + 3
         if settings.max_length < needed:
             raise ValueError(f"max_length is {settings.max_length}; this chat template needs {needed} or more.")
@@ -104,8 +106,8 @@ class ChatSampler:
                 f"the model was given {model.slots} of {model.max_length}."
             )
         self.model, self.format, self.settings = model, chat_format, settings
-        self.prompts = None if prompts is None else iter(prompts)
         self.counts: Counter[str] = Counter()
+        self.openings = None if prompts is None else self._read(prompts)
         self.prefix = model.prefill(list(chat_format.prefix))
         self.generator = torch.Generator(model.device)
         self.random = random.Random()
@@ -154,21 +156,29 @@ class ChatSampler:
 
     def _open(self, row: int) -> Slot | None:
         """A new chat in this row, or None when the prompts are used up."""
-        prefix, settings = self.format.prefix, self.settings
-        values, shares = zip(*settings.temperatures, strict=True)
+        prefix = self.format.prefix
+        values, shares = zip(*self.settings.temperatures, strict=True)
         temperature = self.random.choices(values, shares)[0]
-        self.model.fill(row, self.prefix)
-        if self.prompts is None:
+        if self.openings is None:
+            self.model.fill(row, self.prefix)
             # The last token of the prefix is run again: its logits are where the user turn starts.
             return Slot(list(prefix), len(prefix) - 1, temperature, turn_start=len(prefix))
-        for turns in self.prompts:
-            ids = self.format.opening(turns[0])
-            if len(ids) + settings.room > settings.max_length:
+        for ids, read, more_turns in self.openings:
+            self.model.fill(row, read)
+            start = len(ids)
+            return Slot(list(ids), start - 1, temperature, start, True, start, more_turns=list(more_turns))
+        return None
+
+    def _read(self, prompts: Iterable[Sequence[Sequence[int]]]) -> Iterator[Opening]:
+        """What stands before each first answer, its keys and values; once for each answer that is wanted."""
+        for first, *more_turns in prompts:
+            ids = self.format.opening(first)
+            if len(ids) + self.settings.room > self.settings.max_length:
                 self.counts["prompt too long"] += 1
                 continue
-            start = len(ids)
-            return Slot(ids, len(prefix) - 1, temperature, start, True, start, more_turns=list(turns[1:]))
-        return None
+            read = self.model.prefill(ids[:-1])  # the last token is run again: its logits are where the answer starts
+            for _ in range(self.settings.answers):
+                yield ids, read, more_turns
 
     def _temperature(self, slot: Slot) -> float:
         return slot.temperature if slot.answering else 1.0
@@ -205,7 +215,7 @@ class ChatSampler:
         if slot.answering:
             slot.whole = len(slot.ids)
             given = slot.more_turns.pop(0) if slot.more_turns else None
-            if given is None and (self.prompts is not None or self.random.random() >= settings.second_turn):
+            if given is None and (self.openings is not None or self.random.random() >= settings.second_turn):
                 return False
             following = [*chat_format.user]
             if given is not None:

@@ -1,4 +1,4 @@
-"""Chats and their features as what training reads: held-out chats apart, batches in an order of their own per epoch."""
+"""Chats and their features as what training reads: held-out prompts apart, batches in another order each epoch."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 from eagle2.training.data import Chats
 
 HELD_OUT = 24
-"""One chat in so many is never trained on."""
+"""One prompt in so many, with all answers to it, is never trained on."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,12 @@ class Corpus:
         self.ids = list(chats)
         self.starts = np.cumsum([0, *chats.length])
         ready = int(np.searchsorted(self.starts, len(features), side="right")) - 1
-        self.held_out = [i for i in range(ready) if i % HELD_OUT == HELD_OUT - 1]
-        self.train = [i for i in range(ready) if i % HELD_OUT != HELD_OUT - 1]
+        prompts: dict[bytes, int] = {}  # numbered as they come
+        of = [
+            prompts.setdefault(self.chat(i)[0][: chats.answer_start[i]].tobytes(), len(prompts)) for i in range(ready)
+        ]
+        self.held_out = [i for i in range(ready) if of[i] % HELD_OUT == HELD_OUT - 1]
+        self.train = [i for i in range(ready) if of[i] % HELD_OUT != HELD_OUT - 1]
 
     def chat(self, i: int) -> tuple[np.ndarray, np.ndarray, int]:
         """Ids [n], features [n, hidden] and the answer's start of chat i."""

@@ -240,7 +240,9 @@ def run(options: argparse.Namespace) -> None:
 
 def write(model: PreTrainedModel, tokenizer: object, options: argparse.Namespace) -> None:
     """Add shards to `options.out` until it holds `options.tokens` tokens; an interrupt keeps what is finished."""
-    settings = ChatSettings(slots=options.batch, max_length=options.max_length, max_answer=options.max_answer)
+    settings = ChatSettings(
+        slots=options.batch, max_length=options.max_length, max_answer=options.max_answer, answers=options.answers
+    )
     chat_format = ChatFormat.from_tokenizer(tokenizer)
     folder = ShardFolder(options.out, model.config.vocab_size)
     prompts = None

@@ -4,6 +4,7 @@ It exists for throughput: rows of any length share one step, and products are wr
 fastest. It knows nothing of chats, sampling or text. Tests hold it to the stock transformers model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -105,11 +106,23 @@ class LeanLlama:
             out.append(scores.softmax(-1, dtype=torch.float32).to(self.dtype) @ values[rows, :, :longest])
         return torch.cat(out).view(len(q), -1)
 
-    def prefill(self, ids: list[int]) -> tuple[Tensor, Tensor]:
-        """Run ids through slot 0 and return its keys and values, [layers, kv_heads, len(ids), head_dim] each."""
-        for position, token in enumerate(ids):
-            self.step(torch.tensor([token]), torch.tensor([position]))
-        return self.keys[:, 0, :, : len(ids)].clone(), self.values[:, 0, :, : len(ids)].clone()
+    @torch.inference_mode()
+    def prefill(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Keys and values of ids at the start of a slot, in one pass: [layers, kv_heads, len(ids), head_dim] each."""
+        cos, sin = self.cos[: len(ids)], self.sin[: len(ids)]
+        x = self.embedding[torch.tensor(ids, device=self.device)]  # [len(ids), hidden]
+        all_keys, all_values = [], []
+        for layer in self.layers:
+            heads = F.linear(rms_norm(x, layer.attention_norm, self.eps), layer.qkv).unflatten(-1, (-1, self.head_dim))
+            q, k, v = heads.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
+            q, k, v = (part.transpose(0, 1)[None] for part in (rotate(q, cos, sin), rotate(k, cos, sin), v))
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale, enable_gqa=True)
+            x = x + F.linear(mixed[0].transpose(0, 1).flatten(-2), layer.attention_out)
+            gate, up = F.linear(rms_norm(x, layer.mlp_norm, self.eps), layer.gate_up).chunk(2, dim=-1)
+            x = x + F.linear(F.silu(gate) * up, layer.mlp_out)
+            all_keys.append(k[0])
+            all_values.append(v[0])
+        return torch.stack(all_keys), torch.stack(all_values)
 
     def fill(self, slot: int, prefix: tuple[Tensor, Tensor]) -> None:
         """Give a slot the tokens that `prefill` computed."""

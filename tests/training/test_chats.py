@@ -69,25 +69,33 @@ def test_a_sampled_second_turn_leaves_a_well_formed_chat(model):
 
 
 def test_slots_refill_at_once_and_empty_out_at_the_end(model):
-    sampler = make_sampler(model, random_prompts(20))
-    rows = []
+    rows, when_used_up = [], []
+
+    def prompts():
+        yield from random_prompts(20)
+        when_used_up.append(len(rows))
+
+    sampler = make_sampler(model, prompts())
     step = sampler.model.step
     sampler.model.step = lambda tokens, lengths: rows.append(len(tokens)) or step(tokens, lengths)
-    given = iter(sampler.prompts)
-    left = [20]
-
-    def counted():
-        for turns in given:
-            left[0] -= 1
-            if left[0] == 0:
-                left.append(len(rows))  # the step count when the last prompt was taken
-            yield turns
-
-    sampler.prompts = counted()
     list(sampler)
-    assert set(rows[: left[1]]) == {3}
-    assert rows[left[1] :] == sorted(rows[left[1] :], reverse=True)
+    assert set(rows[: when_used_up[0]]) == {3}
+    assert rows[when_used_up[0] :] == sorted(rows[when_used_up[0] :], reverse=True)
     assert rows[-1] == 1
+
+
+def test_a_prompt_that_is_to_be_answered_several_times_is_read_once(model):
+    prompts = random_prompts(6)
+    sampler = make_sampler(model, prompts, temperatures=((1.0, 1.0),), answers=4)
+    prefill, read = sampler.model.prefill, []
+    sampler.model.prefill = lambda ids: read.append(len(ids)) or prefill(ids)
+    chats = list(sampler)
+    assert sorted(read) == sorted(len(FORMAT.opening(turns[0])) - 1 for turns in prompts)
+    dropped = sampler.counts["special token"] + sampler.counts["empty answer"]
+    assert len(chats) + dropped == 24
+    openings = {chat.tokens[: chat.answer_start] for chat in chats}
+    assert openings == {tuple(FORMAT.opening(turns[0])) for turns in prompts}
+    assert len({chat.tokens for chat in chats}) > 12
 
 
 def test_no_chat_passes_the_cap_and_a_prompt_without_room_is_counted(model):

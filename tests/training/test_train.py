@@ -84,10 +84,17 @@ class TestFeatures:
 
 
 class TestCorpus:
-    def test_one_chat_in_24_is_held_out(self, corpus):
+    def test_one_prompt_in_24_is_held_out(self, corpus):
         assert corpus.held_out == [23, 47]
         assert sorted(corpus.train + corpus.held_out) == list(range(50))
         assert HELD_OUT == 24
+
+    def test_all_answers_to_a_held_out_prompt_are_held_out(self):
+        prompts = [*range(22), 22, 22, 23, 23, 23, 24, 22, 23]  # by their second token
+        ids = [[1, 100 + prompt, 50, answer] for answer, prompt in enumerate(prompts)]
+        tokens, count = np.concatenate(ids).astype(np.uint16), len(ids)
+        chats = Chats(tokens, np.full(count, 4, np.int32), np.full(count, 3, np.int32), np.zeros(count, np.float32))
+        assert Corpus(chats, np.zeros((4 * count, 2), np.float16)).held_out == [24, 25, 26, 29]
 
     def test_chats_whose_features_are_not_there_yet_are_left_out(self, chats, corpus):
         begun = Corpus(chats, corpus.features[: corpus.starts[30] + 5])
