@@ -14,12 +14,12 @@ import transformers
 from tqdm import tqdm
 
 import eagle2
-from eagle2.bench import measure, work
+from eagle2.bench import bookkeeping, measure, work
 from eagle2.bench.partial import Partial
 from eagle2.bench.plan import TRANSFORMERS, Plan, make_plan
 from eagle2.bench.records import Measurement
 from eagle2.bench.results import Result, phases, results
-from eagle2.bench.table import table, time_table
+from eagle2.bench.table import overhead_table, table, time_table
 from eagle2.engine import Engine
 from eagle2.paths import to_text
 
@@ -45,8 +45,14 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError("nothing was decoded: every answer ended with its first token")
     spent = phases(measurements)
     print(table(made), time_table(spent), sep="\n\n", flush=True)
+    costs = bookkeeping.overheads(engine, plan, work.one_each(questions))
+    tree_ms = bookkeeping.large_tree_ms(engine.target.device)
+    print("\n" + overhead_table(costs, bookkeeping.LARGE.max_nodes, tree_ms), flush=True)
     if options.json:
-        options.json.write_text(to_json(made, machine(engine, plan)), encoding="utf-8")
+        where = machine(engine, plan) | {f"tree_of_{bookkeeping.LARGE.max_nodes}_ms": tree_ms}
+        for cost in costs:
+            where |= {f"{cost.method} outside": cost.outside, f"{cost.method} recording": cost.recording}
+        options.json.write_text(to_json(made, where), encoding="utf-8")
     if options.out:
         from eagle2.bench import pictures  # only here are plotly and the page's looks needed
 

@@ -116,6 +116,19 @@ def phases(measurements: Sequence[Measurement]) -> list[Phases]:
     return made
 
 
+@dataclass(frozen=True)
+class Overhead:
+    """Of one method. outside: share of the decoding time in which no model was at work, recording on.
+
+    recording: by how much recording lengthens decoding, as a share; the median over prompts, so noise may bring it
+    below 0.
+    """
+
+    method: str
+    outside: float
+    recording: float
+
+
 def overall(made: Sequence[Result], method: str, temperature: float) -> tuple[float, float] | None:
     """Mean speedup and mean tau over families, as the paper's last column has them; None where there is no cell."""
     row = [r for r in made if (r.method, r.temperature) == (method, temperature)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eagle2.bench.results import Phases, Result, overall
+from eagle2.bench.results import Overhead, Phases, Result, overall
 
 NOTE = "speedup over plain decoding / tau (bonus included); * not plain decoding's text"
 
@@ -44,6 +44,14 @@ def time_table(made: Sequence[Phases]) -> str:
         for phase in made
     ]
     return _aligned(rows) + "\nper round: nodes verified, medians of milliseconds, share outside draft and verify"
+
+
+def overhead_table(made: Sequence[Overhead], nodes: int, tree_ms: float) -> str:
+    """What our own work costs. tree_ms: of selecting and masking a tree of so many nodes."""
+    rows = [["recording on", "outside the models", "longer than with recording off"]]
+    rows += [[cost.method, f"{cost.outside:.1%}", f"{cost.recording:+.1%}"] for cost in made]
+    large = f"a tree of {nodes:,} nodes is selected, laid out and masked in {tree_ms:.1f} ms"
+    return "\n".join([_aligned(rows), large] if made else [large])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -47,9 +47,12 @@ def test_results_are_printed_and_written_as_numbers_and_booleans(options, tmp_pa
         assert result["tau"] == 1 or result["method"] not in ("plain", "transformers")
         assert result["speedup"] == 1 or result["method"] != "plain"
     assert None not in body["machine"].values()
+    assert 0 < body["machine"]["eagle2 outside"] < 1
+    assert body["machine"]["eagle2 recording"] > -1
+    assert body["machine"]["tree_of_1024_ms"] > 0
     assert {"device", "processor", "cores", "torch", "dtype", "target", "head"} <= set(body["machine"])
     printed = capsys.readouterr().out
-    for word in (*METHODS, "temperature 0", "temperature 1", "mt-bench", "qa", "mean", "near-ties"):
+    for word in (*METHODS, "temperature 0", "temperature 1", "mt-bench", "qa", "mean", "near-ties", "recording on"):
         assert word in printed
 
 
