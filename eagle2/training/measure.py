@@ -1,39 +1,32 @@
 """`python -m eagle2 measure`: heads against one another on real questions, greedily, in one run.
 
-What a head is for: tau, acceptance by depth, and whether its confidences can be believed (EAGLE-2, figure 6). The
-first head decodes. The text is the target's, whatever drafts, so further heads are replayed over it: their rounds are
-those that decoding would have had, without the target's passes.
+What a head is for: tau, acceptance by depth, and whether its confidences can be believed (EAGLE-2, figure 6). The text
+is the target's, whatever drafts, so it is written once, the quickest way; every head is then replayed over it: its
+rounds are those that decoding would have had, without the target's passes.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from tqdm import tqdm
 
 from eagle2 import checkpoint, embedded, hub, loading, metrics, statistics
 from eagle2.bench.work import Question, read
-from eagle2.config import TreeShape
+from eagle2.config import AUTO, TreeShape
 from eagle2.engine import Engine
 from eagle2.head import EagleHead
 from eagle2.target import Target
 from eagle2.trace import Round
 from eagle2.training.replay import replay
 
+Chat = tuple[np.ndarray, np.ndarray, int]
+"""Ids [n], features float32 [n, hidden], index of the first answer token."""
 EDGES = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
 """Bins of confidence; the outer two are those that a tree's shape hangs on."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Ids of the prompt, the new ones, and the rounds that brought them."""
-
-    prompt: list[int]
-    new: list[int]
-    rounds: list[Round]
 
 
 @dataclass(frozen=True)
@@ -49,27 +42,16 @@ class Report:
     reliability: list[tuple[float, int, float | None]]
 
 
-def answer(engine: Engine, questions: Sequence[Question], shape: TreeShape, max_new_tokens: int) -> list[Answer]:
-    """The answer to each question's first turn and its rounds, greedily."""
+def answer(engine: Engine, questions: Sequence[Question], max_new_tokens: int) -> list[Chat]:
+    """The target's greedy answer to each question's first turn."""
     answers = []
     for question in _told(questions, "decoding"):
         prompt = engine.encode_chat([{"role": "user", "content": question.turns[0]}])
-        rounds = list(engine.rounds(prompt, shape, max_new_tokens=max_new_tokens))
-        answers.append(Answer(prompt, [token for r in rounds for token in r.committed], rounds))
+        rounds = engine.rounds(prompt, max_new_tokens=max_new_tokens, policy=AUTO, record=False)
+        ids = prompt + [token for r in rounds for token in r.committed]
+        features, _ = engine.target.extend(engine.target.begin(), ids)
+        answers.append((np.array(ids), features.float().cpu().numpy(), len(prompt)))
     return answers
-
-
-def replayed(
-    target: Target, head: EagleHead, answers: Sequence[Answer], shape: TreeShape, max_new_tokens: int
-) -> list[Answer]:
-    """The same answers with the rounds that another head would have needed."""
-    again = []
-    for known in _told(answers, "replaying"):
-        ids = known.prompt + known.new
-        features, _ = target.extend(target.begin(), ids)
-        chat = (np.array(ids), features.float().cpu().numpy(), len(known.prompt))
-        again.append(replace(known, rounds=replay(target, head, [chat], shape, max_new_tokens)))
-    return again
 
 
 def _told(items: Sequence, what: str) -> tqdm:
@@ -99,13 +81,14 @@ def run(options: argparse.Namespace) -> None:
     first, *others = options.head or [str(embedded.HEAD)]
     engine = loading.load(options.target, first, options.device, options.dtype)
     target = engine.target
-    heads = {name: another_head(target, name) for name in others}  # all of them before any takes its time
-    answers = answer(engine, questions, shape, options.max_new_tokens)
-    reports = {first: report(questions, [known.rounds for known in answers])}
-    print("\n".join(told(first, reports[first])), flush=True)
+    heads = {first: engine.drafter.head}
+    heads |= {name: another_head(target, name) for name in others}  # all of them before any takes its time
+    answers = answer(engine, questions, options.max_new_tokens)
+    reports = {}
     for name, head in heads.items():
-        again = replayed(target, head.to(target.device), answers, shape, options.max_new_tokens)
-        reports[name] = report(questions, [known.rounds for known in again])
+        head = head.to(target.device)
+        runs = [replay(target, head, [chat], shape, options.max_new_tokens) for chat in _told(answers, "replaying")]
+        reports[name] = report(questions, runs)
         print("\n".join(told(name, reports[name])), flush=True)
     if options.json:
         options.json.write_text(json.dumps({name: vars(r) for name, r in reports.items()}, indent=2), encoding="utf-8")
