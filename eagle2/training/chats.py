@@ -18,8 +18,8 @@ from eagle2.training.settings import ChatSettings
 
 SORT_EVERY = 64  # steps between sorting the slots by length; see ChatSampler._sort
 LONGEST_CYCLE, LOOP_TOKENS = 8, 48  # an answer loops once its last 48 tokens repeat one cycle of 1-8 tokens
-Opening = tuple[list[int], tuple[Tensor, Tensor], list[Sequence[int]]]
-"""Ids, keys and values of all but the last of them, and the user's further turns."""
+Opening = tuple[list[int], tuple[Tensor, Tensor], float, list[Sequence[int]]]
+"""Ids, keys and values of all but the last of them, the answers' temperature, and the user's further turns."""
 MARKERS = ("MARKUSER", "MARKANSWER", "MARKAGAIN")
 
 
@@ -87,7 +87,10 @@ class Slot:
 
 
 class ChatSampler:
-    """An endless stream of finished chats, or one per prompt. `counts` says what was dropped, and why."""
+    """An endless stream of finished chats, or one for each prompt. `counts` says what was dropped, and why.
+
+    A prompt that stands several times in a row is read once.
+    """
 
     def __init__(
         self,
@@ -156,29 +159,38 @@ class ChatSampler:
 
     def _open(self, row: int) -> Slot | None:
         """A new chat in this row, or None when the prompts are used up."""
-        prefix = self.format.prefix
-        values, shares = zip(*self.settings.temperatures, strict=True)
-        temperature = self.random.choices(values, shares)[0]
         if self.openings is None:
+            prefix = self.format.prefix
             self.model.fill(row, self.prefix)
             # The last token of the prefix is run again: its logits are where the user turn starts.
-            return Slot(list(prefix), len(prefix) - 1, temperature, turn_start=len(prefix))
-        for ids, read, more_turns in self.openings:
+            return Slot(list(prefix), len(prefix) - 1, self._any_temperature(), turn_start=len(prefix))
+        for ids, read, temperature, more_turns in self.openings:
             self.model.fill(row, read)
             start = len(ids)
             return Slot(list(ids), start - 1, temperature, start, True, start, more_turns=list(more_turns))
         return None
 
     def _read(self, prompts: Iterable[Sequence[Sequence[int]]]) -> Iterator[Opening]:
-        """What stands before each first answer, its keys and values; once for each answer that is wanted."""
+        """What stands before each first answer, read once for all answers to it; the greedy one is given once."""
+        known: list[int] = []
         for first, *more_turns in prompts:
             ids = self.format.opening(first)
             if len(ids) + self.settings.room > self.settings.max_length:
                 self.counts["prompt too long"] += 1
                 continue
-            read = self.model.prefill(ids[:-1])  # the last token is run again: its logits are where the answer starts
-            for _ in range(self.settings.answers):
-                yield ids, read, more_turns
+            if ids != known:
+                known, greedy_given = ids, False
+                read = self.model.prefill(ids[:-1])  # the last is run again: its logits are where the answer starts
+            temperature = self._any_temperature(without_greedy=greedy_given)
+            greedy_given = greedy_given or temperature == 0
+            yield ids, read, temperature, more_turns
+
+    def _any_temperature(self, without_greedy: bool = False) -> float:
+        """Of a chat's answers. without_greedy: not 0, if there is another."""
+        choices = self.settings.temperatures
+        drawn = [(value, share) for value, share in choices if value > 0 or not without_greedy] or choices
+        values, shares = zip(*drawn, strict=True)
+        return self.random.choices(values, shares)[0]
 
     def _temperature(self, slot: Slot) -> float:
         return slot.temperature if slot.answering else 1.0

@@ -1,5 +1,6 @@
 """Chats and their features as what training reads: held-out prompts apart, batches in another order each epoch."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from eagle2.training.data import Chats
 
 HELD_OUT = 24
-"""One prompt in so many, with all answers to it, is never trained on."""
+"""One prompt in so many, with all answers to it, is never trained on, in whatever order and company chats come."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Batch:
         return Batch(self.ids.to(device), self.features.to(device), self.weight.to(device))
 
 
+def held_out(opening: np.ndarray) -> bool:
+    """Whether chats that begin with these ids, all before the first answer, are kept for evaluation."""
+    return int.from_bytes(hashlib.sha256(opening.astype("<u4").tobytes()).digest()[:8], "little") % HELD_OUT == 0
+
+
 class Corpus:
     """features: float16 [tokens, hidden] of the first chats; chats beyond them are not there yet and left out."""
 
@@ -46,12 +52,9 @@ class Corpus:
         self.ids = list(chats)
         self.starts = np.cumsum([0, *chats.length])
         ready = int(np.searchsorted(self.starts, len(features), side="right")) - 1
-        prompts: dict[bytes, int] = {}  # numbered as they come
-        of = [
-            prompts.setdefault(self.chat(i)[0][: chats.answer_start[i]].tobytes(), len(prompts)) for i in range(ready)
-        ]
-        self.held_out = [i for i in range(ready) if of[i] % HELD_OUT == HELD_OUT - 1]
-        self.train = [i for i in range(ready) if of[i] % HELD_OUT != HELD_OUT - 1]
+        openings = [ids[:start] for ids, start in zip(self.ids, chats.answer_start, strict=True)][:ready]
+        self.held_out = [i for i, opening in enumerate(openings) if held_out(opening)]
+        self.train = sorted(set(range(ready)) - set(self.held_out))
 
     def chat(self, i: int) -> tuple[np.ndarray, np.ndarray, int]:
         """Ids [n], features [n, hidden] and the answer's start of chat i."""

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ class ShardFolder:
         self.dtype = np.uint16 if vocab_size <= 65536 else np.uint32
         self.chats: list[Chat] = []  # of the shard that is being filled
         self.seen: set[bytes] = set()  # whole chats
-        self.openings: set[bytes] = set()  # what stands before their first answers, where another run left them
+        self.openings: Counter[bytes] = Counter()  # what stands before first answers that another run left
         self.tokens = self.waiting = 0  # on disk; in the shard that is being filled
         folder.mkdir(parents=True, exist_ok=True)
         for path in shard_paths(folder):
@@ -112,15 +113,15 @@ class ShardFolder:
             self.tokens += len(shard.tokens)
             for ids, answer_start in zip(shard, shard.answer_start, strict=True):
                 self.seen.add(self._key(ids))
-                self.openings.add(self._key(ids[:answer_start]))
+                self.openings[self._key(ids[:answer_start])] += 1
         self.number = 1 + max((int(path.stem.removeprefix("chats-")) for path in shard_paths(folder)), default=-1)
 
     def _key(self, ids: Sequence[int]) -> bytes:
         return np.asarray(ids, self.dtype).tobytes()
 
-    def answered(self, opening: Sequence[int]) -> bool:
-        """Whether an earlier run left a chat that begins with these ids and goes on with an answer."""
-        return self._key(opening) in self.openings
+    def answers(self, opening: Sequence[int]) -> int:
+        """How many chats of earlier runs begin with these ids and go on with an answer."""
+        return self.openings[self._key(opening)]
 
     def add(self, chat: Chat) -> bool:
         """Take a chat into the shard that is being filled; False if it is a duplicate."""
@@ -232,23 +233,27 @@ def run(options: argparse.Namespace) -> None:
     """Add shards to a folder with the target that the options name. Raises ValueError for options that cannot be."""
     if options.tokens < 1:
         raise ValueError(f"--tokens is {options.tokens}; it must be 1 or more.")
+    if options.answers < 1:
+        raise ValueError(f"--answers is {options.answers}; it must be 1 or more.")
     device = loading.choose_device(options.device)
     source = options.target or loading.default_target()[1]
     model = loading.load_model(source, device, loading.choose_dtype("auto", device)).eval()
-    write(model, loading.load_tokenizer(source), options)
+    tokenizer = loading.load_tokenizer(source)
+    if tokenizer is None:
+        raise ValueError(f"{source} has no tokenizer, and chats need its chat template; give a --target that has one.")
+    write(model, tokenizer, options)
 
 
 def write(model: PreTrainedModel, tokenizer: object, options: argparse.Namespace) -> None:
     """Add shards to `options.out` until it holds `options.tokens` tokens; an interrupt keeps what is finished."""
-    settings = ChatSettings(
-        slots=options.batch, max_length=options.max_length, max_answer=options.max_answer, answers=options.answers
-    )
+    settings = ChatSettings(slots=options.batch, max_length=options.max_length, max_answer=options.max_answer)
     chat_format = ChatFormat.from_tokenizer(tokenizer)
     folder = ShardFolder(options.out, model.config.vocab_size)
     prompts = None
     if options.prompts is not None:
         prompts = read_prompts(options.prompts, lambda text: tokenizer.encode(text, add_special_tokens=False))
-        prompts = [turns for turns in prompts if not folder.answered(chat_format.opening(turns[0]))]
+        wanted = [options.answers - folder.answers(chat_format.opening(turns[0])) for turns in prompts]
+        prompts = [turns for turns, more in zip(prompts, wanted, strict=True) for _ in range(more)]
     sampler = ChatSampler(LeanLlama(model, settings.slots, settings.max_length), chat_format, settings, prompts)
     # A polite kill ends the run the way ctrl-C does, so that finished chats are written.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

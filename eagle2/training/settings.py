@@ -13,14 +13,13 @@ class ChatSettings:
     max_length: int = 352  # of a chat, its prefix included
     max_user: int = 160  # of one sampled user turn, without its end token
     max_answer: int = 0  # of one answer, which ends its chat; 0: as long as there is room
-    answers: int = 1  # to each prompt, where prompts are given
     top_k: int = 50  # of user turns and sampled answers
     temperatures: tuple[tuple[float, float], ...] = ((0.0, 0.4), (0.7, 0.3), (1.0, 0.3))  # (temperature, share)
     second_turn: float = 0.3  # share of ended answers after which the user speaks again, where there is room
     room: int = 64  # that must be left for a further turn
 
     def __post_init__(self):
-        for name in ("slots", "max_length", "max_user", "answers", "top_k", "room"):
+        for name in ("slots", "max_length", "max_user", "top_k", "room"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
         if self.max_answer < 0:
@@ -38,9 +37,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", type=int, required=True, help="stop when the folder holds this many")
     parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
     parser.add_argument("--prompts", type=Path, help=".jsonl with prompt or turns, or text, one a line; default: none")
-    parser.add_argument(
-        "--answers", type=int, default=settings.answers, help="to each prompt, read once (default: %(default)s)"
-    )
+    parser.add_argument("--answers", type=int, default=1, help="to each prompt, at most one greedy (default: 1)")
     parser.add_argument("--batch", type=int, default=settings.slots, help="chats side by side (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
     parser.add_argument(

@@ -1,12 +1,13 @@
 """`python -m eagle2 train`: from chats to a head, resumable. Reads like the recipe in README.md here."""
 
 import argparse
+import hashlib
 import json
 import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from eagle2.training.start import linear_start
 
 TOLD_STEPS = 5
 """Draft steps whose agreement is told; more than are trained, since trees go deeper."""
+ADVICE = "give a head made for this target, or none to begin with the linear start"
 START_CHATS = 512
 """Chats the linear start is solved from; it has 0.7 million unknowns, so more change little."""
 
@@ -44,10 +46,21 @@ class Progress:
 
 
 class Trainer:
-    """Head, optimizer and progress; what `save` writes is all that is needed to go on."""
+    """Head, optimizer and progress; what `save` writes is all that is needed to go on.
 
-    def __init__(self, settings: TrainSettings, head: EagleHead, objective: Objective, corpus: Corpus) -> None:
+    origin: names and fingerprints of what the run was begun with, beside the settings; the same are needed to go on.
+    """
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        head: EagleHead,
+        objective: Objective,
+        corpus: Corpus,
+        origin: dict[str, str] | None = None,
+    ) -> None:
         self.settings, self.head, self.objective, self.corpus = settings, head, objective, corpus
+        self.origin = origin or {}
         matrices = [p for p in head.parameters() if p.dim() == 2]
         vectors = [p for p in head.parameters() if p.dim() < 2]
         groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
@@ -118,18 +131,25 @@ class Trainer:
     def save(self, path: Path) -> None:
         """All of it under its name, or nothing."""
         temporary = path.with_suffix(".tmp")
-        state = {"settings": asdict(self.settings), "progress": asdict(self.progress)}
+        state = {"settings": asdict(self.settings), "origin": self.origin, "progress": asdict(self.progress)}
         torch.save({**state, "head": self.head.state_dict(), "optimizer": self.optimizer.state_dict()}, temporary)
         os.replace(temporary, path)
 
     def restore(self, path: Path) -> None:
-        """Go on from a saved state. Raises ValueError if it was made with other settings."""
-        state = torch.load(path, weights_only=True)
+        """Go on from a saved state. Raises ValueError if it was begun with other settings, chats or another head."""
+        state = torch.load(path, map_location="cpu", weights_only=True)
         for name, value in asdict(self.settings).items():
-            if state["settings"][name] != value and name not in ("minutes", "steps", "evaluate_every"):
+            before = state["settings"].get(name, "not a setting")
+            if before != value and name not in ("minutes", "steps", "evaluate_every"):
                 raise ValueError(
-                    f"{path} was begun with {name} = {state['settings'][name]}, now it is {value}; "
+                    f"{path} was begun with {name} = {before}, now it is {value}; "
                     "give the same settings to go on, or another --out to begin anew"
+                )
+        for name, value in self.origin.items():
+            if state.get("origin", {}).get(name) != value:
+                raise ValueError(
+                    f"{path} was begun with other {name}; give the same to go on, or another --out to begin anew "
+                    "(--head goes on from a finished head)"
                 )
         self.head.load_state_dict(state["head"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -161,14 +181,19 @@ def new_head(model: PreTrainedModel, settings: TrainSettings, draft_ids: Tensor 
 
 @torch.no_grad()
 def take_over(head: EagleHead, given: EagleHead) -> None:
-    """Copy all weights of another head. Raises ValueError, before anything is copied, where sizes differ."""
+    """Copy all weights of another head. Raises ValueError, before anything is copied, where they would not fit."""
+    for name in ("heads", "kv_heads", "head_dim", "rms_norm_eps"):
+        theirs, mine = getattr(given.config, name), getattr(head.config, name)
+        if theirs != mine:
+            raise ValueError(f"the head to go on from has {name} {theirs}, the one to train {mine}; {ADVICE}")
+    if not torch.equal(given.rotary.inv_freq.cpu(), head.rotary.inv_freq.cpu()):
+        raise ValueError(f"the head to go on from turns its positions otherwise (its rope settings); {ADVICE}")
     mine, theirs = dict(head.named_parameters()), dict(given.named_parameters())
     for name in sorted(mine.keys() | theirs.keys()):
         shapes = [list(found[name].shape) if name in found else "missing" for found in (mine, theirs)]
         if shapes[0] != shapes[1]:
             raise ValueError(
-                f"the head to go on from has {name} of {shapes[1]}, the one to train {shapes[0]}; "
-                "give a head of the same sizes, or none to begin with the linear start"
+                f"the head to go on from has {name} of {shapes[1]}, the one to train {shapes[0]}; {ADVICE}"
             )
     for name, parameter in mine.items():
         parameter.copy_(theirs[name])
@@ -237,10 +262,13 @@ def train(
     head = new_head(model, settings, draft_ids if settings.vocabulary else None).to(device)
     weights = Weights(settings.token_weight)
     objective = Objective(embedding, lm_head, common.to(device), rest.to(device), weights)
-    trainer = Trainer(settings, head, objective, corpus)
+    origin = {"chats": fingerprint([corpus.chats.tokens, corpus.chats.length])}
+    origin["weights to go on from"] = fingerprint([] if given is None else [p.detach().cpu() for p in given.parameters()])
+    trainer = Trainer(settings, head, objective, corpus, origin)
     state, log = out / "state.pt", out / "log.jsonl"
     if state.is_file():
         trainer.restore(state)
+        drop_later_lines(log, trainer.progress.step)
     else:
         if given is None:
             linear_start(head, embedding, map(corpus.chat, corpus.train[:START_CHATS]))
@@ -265,6 +293,22 @@ def train(
     trainer.save(state)
     save_head(head, out / "head")
     return head
+
+
+def fingerprint(parts: Iterable[np.ndarray | Tensor]) -> str:
+    """Tells other contents apart; of nothing it is that of nothing."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def drop_later_lines(log: Path, step: int) -> None:
+    """Leave out of the log what a run did after its last save: it is done again."""
+    if log.is_file():
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+        log.write_text("".join(kept), encoding="utf-8")
 
 
 def _bar(trainer: Trainer) -> tqdm:

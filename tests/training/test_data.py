@@ -219,6 +219,18 @@ def test_the_command_writes_shards_and_skips_answered_prompts(model, tmp_path, c
     assert first < len(openings) == len(set(openings))
 
 
+def test_the_command_makes_the_answers_that_are_missing(model, tmp_path):
+    prompts, out = tmp_path / "p.txt", tmp_path / "out"
+    prompts.write_text("one\ntwo\n")
+    asked = ("--out", str(out), "--tokens", "100000", "--prompts", str(prompts))
+    for answers, most in (("1", 2), ("4", 8), ("3", 8)):
+        data.write(model, ToyTokenizer(), options(*asked, "--answers", answers))
+        chats = load_chats(shard_paths(out))
+        assert len(chats) <= most
+    assert len(chats) > 4
+    assert len({ids[:start].tobytes() for ids, start in zip(chats, chats.answer_start, strict=True)}) == 2
+
+
 def test_the_command_goes_on_to_its_number_of_tokens(model, tmp_path):
     for tokens in (400, 800):
         data.write(model, ToyTokenizer(), options("--out", str(tmp_path), "--tokens", str(tokens)))
@@ -229,3 +241,5 @@ def test_the_command_goes_on_to_its_number_of_tokens(model, tmp_path):
 def test_a_number_of_tokens_that_cannot_be_is_refused_before_loading(tmp_path):
     with pytest.raises(ValueError, match="--tokens is 0; it must be 1 or more"):
         data.run(options("--out", str(tmp_path), "--tokens", "0"))
+    with pytest.raises(ValueError, match="--answers is 0; it must be 1 or more"):
+        data.run(options("--out", str(tmp_path), "--tokens", "9", "--answers", "0"))

@@ -1,10 +1,12 @@
 """A head is trained on what it will meet: what it guesses in training is what it guesses when it drafts."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from tiny_chats import ANSWER
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from eagle2 import metrics
@@ -12,9 +14,9 @@ from eagle2.checkpoint import load_head
 from eagle2.config import Sampling, TreeShape
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
-from eagle2.training import features
+from eagle2.head import EagleHead
 from eagle2.training import objective as objectives
-from eagle2.training.corpus import HELD_OUT, Batch, Corpus
+from eagle2.training.corpus import Corpus
 from eagle2.training.data import Chats
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.replay import replay
@@ -23,106 +25,13 @@ from eagle2.training.start import linear_start
 from eagle2.training.train import Trainer, most_frequent, new_head, train
 from eagle2.training.unroll import unroll
 
-ANSWER = 6
 SHORT = TrainSettings(steps=6, batch_tokens=96, vocabulary=200, loss_vocabulary=150, one_step=0.5, evaluate_every=3)
-
-
-@pytest.fixture(scope="module")
-def target(tiny_engine):
-    return tiny_engine.target
-
-
-@pytest.fixture(scope="module")
-def chats(tiny_engine):
-    """Fifty texts of the tiny target's own, of 20 to 29 tokens, each after six tokens of a prompt."""
-    texts, temperatures = [], []
-    for seed in range(50):
-        prompt = [1, 2, 3, *torch.randint(256, (3,), generator=torch.Generator().manual_seed(seed)).tolist()]
-        temperatures.append(0.7 * (seed % 2))
-        sampling = Sampling(temperatures[-1], seed=seed)
-        texts.append(prompt + tiny_engine.plain(prompt, sampling, max_new_tokens=14 + seed % 10))
-    return Chats(
-        np.concatenate([np.array(text, np.uint16) for text in texts]),
-        np.array([len(text) for text in texts], np.int32),
-        np.full(50, ANSWER, np.int32),
-        np.array(temperatures, np.float32),
-    )
-
-
-@pytest.fixture(scope="module")
-def corpus(target, chats, tmp_path_factory):
-    path = tmp_path_factory.mktemp("features") / "features.f16"
-    return Corpus(chats, features.compute(target.model, list(chats), path))
 
 
 def objective_of(target, common=256, **weights):
     model = target.model
     embedding, lm_head = model.get_input_embeddings().weight.detach(), model.get_output_embeddings().weight.detach()
     return Objective(embedding, lm_head, torch.arange(common), torch.arange(common, 256), Weights(**weights))
-
-
-class TestFeatures:
-    def test_they_are_what_the_engine_gives_the_drafter(self, target, corpus):
-        ids, found, _ = corpus.chat(7)
-        expected, _ = target.extend(target.begin(), ids.tolist())
-        assert np.allclose(found, expected.numpy(), atol=2e-3)
-
-    def test_a_run_that_was_stopped_goes_on_behind_the_last_block(self, target, chats, tmp_path, monkeypatch):
-        monkeypatch.setattr(features, "BLOCK", 8)
-        path, texts = tmp_path / "features.f16", list(chats)
-        features.compute(target.model, texts[:20], path)
-        before = path.read_bytes()
-        found = features.compute(target.model, texts, path)
-        assert path.read_bytes()[: len(before)] == before
-        assert np.allclose(found, features.compute(target.model, texts, tmp_path / "again.f16"), atol=2e-3)
-
-    def test_features_of_other_chats_are_refused_not_used(self, target, chats, tmp_path):
-        path, texts = tmp_path / "features.f16", list(chats)
-        features.compute(target.model, texts[:4], path)
-        with pytest.raises(ValueError, match="holds features of other chats"):
-            features.compute(target.model, texts[1:], path)
-
-
-class TestCorpus:
-    def test_one_prompt_in_24_is_held_out(self, corpus):
-        assert corpus.held_out == [23, 47]
-        assert sorted(corpus.train + corpus.held_out) == list(range(50))
-        assert HELD_OUT == 24
-
-    def test_all_answers_to_a_held_out_prompt_are_held_out(self):
-        prompts = [*range(22), 22, 22, 23, 23, 23, 24, 22, 23]  # by their second token
-        ids = [[1, 100 + prompt, 50, answer] for answer, prompt in enumerate(prompts)]
-        tokens, count = np.concatenate(ids).astype(np.uint16), len(ids)
-        chats = Chats(tokens, np.full(count, 4, np.int32), np.full(count, 3, np.int32), np.zeros(count, np.float32))
-        assert Corpus(chats, np.zeros((4 * count, 2), np.float16)).held_out == [24, 25, 26, 29]
-
-    def test_chats_whose_features_are_not_there_yet_are_left_out(self, chats, corpus):
-        begun = Corpus(chats, corpus.features[: corpus.starts[30] + 5])
-        assert sorted(begun.train + begun.held_out) == list(range(30))
-
-    def test_an_epoch_holds_every_answer_once_and_counts_neither_prompts_nor_padding(self, corpus):
-        batches = list(corpus.batches(corpus.train, size=96, seed=4))
-        assert sum(batch.tokens for batch in batches) == corpus.tokens(corpus.train) - ANSWER * len(corpus.train)
-        for batch in batches:
-            assert batch.ids.numel() <= 96
-            assert not batch.features[batch.weight == 0][:, :1].isnan().any()
-
-    def test_the_first_row_to_compute_is_the_one_whose_guess_is_the_past_of_the_first_answer(self):
-        weight = torch.tensor([[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1, 0]])
-        batch = Batch(torch.zeros(2, 7, dtype=torch.int64), torch.zeros(2, 7, 4), weight.float())
-        # Row 3 guesses position 4, where the earlier answer begins; step 3 there stands on the guesses of rows 1 and 2.
-        assert [batch.first_row(steps) for steps in (1, 2, 3, 5)] == [3, 2, 1, 0]
-
-    def test_chats_stand_side_by_side_and_end_to_end_in_turn(self, corpus):
-        rows = [len(batch.ids) for batch in corpus.batches(corpus.train, size=96, seed=4)]
-        assert all(count == 1 for count in rows[1::2])
-        assert max(rows[::2]) > 1
-
-    def test_the_seed_decides_the_order(self, corpus):
-        def order(seed):
-            return [batch.ids.flatten().tolist() for batch in corpus.batches(corpus.train, 96, seed)]
-
-        assert order(1) == order(1) != order(2)
 
 
 class TestObjective:
@@ -269,13 +178,31 @@ class TestTrain:
         with pytest.raises(ValueError, match=r"mlp\.down_proj\.weight of \[64, \d+\], the one to train \[64, 16\]"):
             train(target.model, corpus, settings, tmp_path, tiny_engine.drafter.head)
 
-    def test_other_settings_do_not_go_on_with_a_run(self, target, corpus, tmp_path):
-        begun = Trainer(SHORT, new_head(target.model, SHORT, None), objective_of(target), corpus)
-        begun.save(tmp_path / "state.pt")
+    def test_a_stopped_command_goes_on_behind_its_last_save_and_logs_each_step_once(self, target, corpus, tmp_path):
+        long = TrainSettings(**{**vars(SHORT), "steps": 9})
+        train(target.model, corpus, SHORT, tmp_path)
+        with open(tmp_path / "log.jsonl", "a", encoding="utf-8") as log:  # two steps more, then the plug was pulled
+            log.write('{"step": 7, "loss": [1.0]}\n{"step": 8, "lo')
+        train(target.model, corpus, long, tmp_path)
+        lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in lines if "loss" in line] == list(range(1, 10))
+
+    def test_a_run_goes_on_with_what_it_was_begun_with_alone(self, target, corpus, tiny_engine, tmp_path):
+        train(target.model, corpus, SHORT, tmp_path)
         changed = TrainSettings(**{**vars(SHORT), "learning_rate": 1e-4})
-        other = Trainer(changed, new_head(target.model, SHORT, None), objective_of(target), corpus)
         with pytest.raises(ValueError, match=r"learning_rate = 0\.0006, now it is 0\.0001"):
-            other.restore(tmp_path / "state.pt")
+            train(target.model, corpus, changed, tmp_path)
+        fewer = Corpus(Chats(*(part[:-1] for part in vars(corpus.chats).values())), corpus.features)
+        with pytest.raises(ValueError, match="begun with other chats"):
+            train(target.model, fewer, SHORT, tmp_path)
+        with pytest.raises(ValueError, match="begun with other weights to go on from"):
+            train(target.model, corpus, SHORT, tmp_path, tiny_engine.drafter.head)
+
+    def test_a_head_whose_positions_turn_otherwise_is_refused(self, target, corpus, tiny_engine, tmp_path):
+        head = tiny_engine.drafter.head
+        other = EagleHead(replace(head.config, rope={**head.config.rope, "rope_theta": 1.5}))
+        with pytest.raises(ValueError, match="turns its positions otherwise"):
+            train(target.model, corpus, SHORT, tmp_path, other)
 
     def test_a_loss_that_is_no_number_stops_it(self, target, corpus):
         head = new_head(target.model, SHORT, None)

@@ -11,6 +11,8 @@ from eagle2.training.settings import ChatSettings
 VOCAB, END = 32, 2
 FORMAT = ChatFormat(prefix=(1, 5, 6), assistant=(1, 7), user=(1, 8), end=END, special=frozenset({0, 1, END}))
 GREEDY = ((0.0, 1.0),)
+ANSWER = 6
+"""Where the answers of the tiny target's fifty texts begin."""
 
 
 def tiny_llama(**changes) -> LlamaForCausalLM:
