@@ -17,7 +17,6 @@ from tqdm import tqdm
 from eagle2 import tree
 from eagle2.bench.plan import Method, Plan
 from eagle2.bench.results import Overhead
-from eagle2.bench.work import Question
 from eagle2.config import TreeShape
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
@@ -31,10 +30,8 @@ LARGE = TreeShape(top_k=32, depth=6, max_nodes=1024)
 SAMPLES = 20
 
 
-def overheads(engine: Engine, plan: Plan, questions: Sequence[Question]) -> list[Overhead]:
-    """Of those of `MEASURED` that the plan holds and an EAGLE head drafts for; first turns, first temperature."""
-    prompts = [engine.encode_chat([{"role": "user", "content": question.turns[0]}]) for question in questions]
-    prompts = [prompt for prompt in prompts if len(prompt) < engine.target.context_limit]
+def overheads(engine: Engine, plan: Plan, prompts: Sequence[list[int]]) -> list[Overhead]:
+    """Of those of `MEASURED` that the plan holds and an EAGLE head drafts for, at its first temperature."""
     methods = [method for method in plan.methods if method.label in MEASURED]
     drafters = [engine.drafter_of(method.tree) for method in methods]
     pairs = [(method, d) for method, d in zip(methods, drafters, strict=True) if isinstance(d, EagleDrafter)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError("nothing was decoded: every answer ended with its first token")
     spent = phases(measurements)
     print(table(made), time_table(spent), sep="\n\n", flush=True)
-    costs = bookkeeping.overheads(engine, plan, work.one_each(questions))
+    costs = bookkeeping.overheads(engine, plan, measure.first_prompts(engine, work.one_each(questions)))
     tree_ms = bookkeeping.large_tree_ms(engine.target.device)
     print("\n" + overhead_table(costs, bookkeeping.LARGE.max_nodes, tree_ms), flush=True)
     if options.json:
@@ -83,7 +85,7 @@ def measured(engine: Engine, plan: Plan, questions: list[work.Question], partial
         left_out = bar.total - bar.n
     if left_out:
         limit = engine.target.context_limit
-        print(f"note: {left_out} of {bar.total} prompts were left out, since they fill the context of {limit} tokens")
+        print(f"note: {left_out} of {bar.total} trials were left out: their prompts fill the context of {limit} tokens")
     return measurements
 
 
@@ -91,6 +93,7 @@ def heading(engine: Engine, plan: Plan, questions: list[work.Question]) -> dict[
     """What must be the same for measurements to belong together."""
     return {
         "pair": asdict(engine.pair),
+        "head": _fingerprint(_weights(engine.pair.head)),
         "methods": [f"{m.label} {to_text(m.paths)}" if m.paths else m.label for m in plan.methods],
         "temperatures": plan.temperatures,
         "shape": asdict(plan.shape),
@@ -98,8 +101,23 @@ def heading(engine: Engine, plan: Plan, questions: list[work.Question]) -> dict[
         "repeats": plan.repeats,
         "seed": plan.seed,
         "questions": [question.id for question in questions],
+        "texts": _fingerprint(turn.encode() for question in questions for turn in question.turns),
         "threads": torch.get_num_threads(),
     }
+
+
+def _weights(head: str | None) -> Iterator[bytes]:
+    """The files of a head in a folder, which may be trained on in place."""
+    folder = Path(head).expanduser() if head else None
+    if folder and folder.is_dir():
+        yield from (path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file())
+
+
+def _fingerprint(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
 
 
 def machine(engine: Engine, plan: Plan) -> dict[str, object]:

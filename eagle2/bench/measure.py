@@ -59,6 +59,12 @@ def count(plan: Plan, questions: Sequence[Question]) -> int:
     return sum(len(question.turns) for question in questions) * len(plan.temperatures) * plan.repeats
 
 
+def first_prompts(engine: Engine, questions: Sequence[Question]) -> list[list[int]]:
+    """The prompts of first turns; those that fill the context are left out."""
+    prompts = [_prompt(engine, question, 0, []) for question in questions]
+    return [prompt for prompt in prompts if len(prompt) < engine.target.context_limit]
+
+
 def can_run(engine: Engine, method: Method) -> bool:
     """Whether the models it needs are loaded."""
     return method.name in ("plain", TRANSFORMERS) or engine.drafter_of(method.tree) is not None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from eagle2.bench.measure import first_prompts
 from eagle2.bench.plan import Plan
 from eagle2.bench.results import Phases, Result
 from eagle2.bench.work import Question
@@ -31,8 +32,7 @@ def recorded(engine: Engine, plan: Plan, questions: Sequence[Question]) -> list[
     """All rounds of EAGLE-2's answers to first turns, one run after another, at the plan's first temperature."""
     sampling = plan.sampling(plan.temperatures[0])
     rounds: list[Round] = []
-    for question in tqdm(questions, unit="prompt", desc="recording"):
-        ids = engine.encode_chat([{"role": "user", "content": question.turns[0]}])
+    for ids in tqdm(first_prompts(engine, questions), unit="prompt", desc="recording"):
         rounds += engine.rounds(ids, plan.shape, sampling, plan.max_new_tokens, RECORDED)
     return rounds
 

@@ -114,10 +114,21 @@ def make_plan(options: argparse.Namespace) -> Plan:
         methods(options.methods, quick, options.draft_model is not None, options.tree),
         degrees,
         TreeShape(options.top_k, options.depth, options.max_nodes),
-        options.max_new_tokens or (QUICK_TOKENS if quick else Plan.max_new_tokens),
+        (QUICK_TOKENS if quick else Plan.max_new_tokens) if options.max_new_tokens is None else options.max_new_tokens,
         options.repeats,
         options.seed,
     )
+
+
+def check_selftest(options: argparse.Namespace) -> None:
+    """Raise ValueError for options that mean nothing to the selftest."""
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    known = ("selftest", "target", "head", "draft_model", "device")
+    unused = [name for name, value in vars(parser.parse_args([])).items() if getattr(options, name) != value]
+    unused = [f"--{name.replace('_', '-')}" for name in unused if name not in known]
+    if unused:
+        raise ValueError(f"--selftest takes models and a device alone; leave out {', '.join(unused)}")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

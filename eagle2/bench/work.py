@@ -79,8 +79,3 @@ def one_each(questions: Sequence[Question]) -> list[Question]:
     first = {question.family: question for question in reversed(questions)}
     chosen = [question for question in questions if first[question.family] is question]
     return [Question(question.id, question.family, question.turns[:1]) for question in chosen]
-
-
-def families(questions: Sequence[Question]) -> list[str]:
-    """Their families in the order of their first questions."""
-    return list(dict.fromkeys(question.family for question in questions))

@@ -46,12 +46,16 @@ def answer(engine: Engine, questions: Sequence[Question], max_new_tokens: int) -
     """The target's greedy answer to each question's first turn."""
     answers = []
     for question in _told(questions, "decoding"):
-        prompt = engine.encode_chat([{"role": "user", "content": question.turns[0]}])
+        prompt = _prompt(engine, question)
         rounds = engine.rounds(prompt, max_new_tokens=max_new_tokens, policy=AUTO, record=False)
         ids = prompt + [token for r in rounds for token in r.committed]
         features, _ = engine.target.extend(engine.target.begin(), ids)
         answers.append((np.array(ids), features.float().cpu().numpy(), len(prompt)))
     return answers
+
+
+def _prompt(engine: Engine, question: Question) -> list[int]:
+    return engine.encode_chat([{"role": "user", "content": question.turns[0]}])
 
 
 def _told(items: Sequence, what: str) -> tqdm:
@@ -76,13 +80,18 @@ def run(options: argparse.Namespace) -> None:
     """Measure each head on the same questions; a table on stdout, everything in --json."""
     if options.every < 1:
         raise ValueError(f"--every is {options.every}; it must be at least 1")
-    questions = read(options.questions)[:: options.every]
+    if options.json and not options.json.absolute().parent.is_dir():
+        raise ValueError(f"the report cannot be written: {options.json.parent} is no folder")
+    asked = read(options.questions)[:: options.every]
     shape = TreeShape(options.top_k, options.depth, options.max_nodes)
     first, *others = options.head or [str(embedded.HEAD)]
     engine = loading.load(options.target, first, options.device, options.dtype)
     target = engine.target
     heads = {first: engine.drafter.head}
     heads |= {name: another_head(target, name) for name in others}  # all of them before any takes its time
+    questions = [question for question in asked if len(_prompt(engine, question)) < target.context_limit]
+    if len(questions) < len(asked):
+        print(f"note: {len(asked) - len(questions)} of {len(asked)} questions fill the context and are left out")
     answers = answer(engine, questions, options.max_new_tokens)
     reports = {}
     for name, head in heads.items():

@@ -1,4 +1,4 @@
-"""How a head begins: with the best linear guess of the next feature, found in closed form.
+"""How a head begins: with the best linear guess of the next feature, found in closed form, or with another's weights.
 
 Of all starts that were tried this one is worth the most (see README.md here): its first choice is the target's as often
 as that of a head trained for many minutes from random weights, and guesses made from guesses stay sane.
@@ -9,13 +9,42 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
-from eagle2.head import EagleHead
+from eagle2 import checkpoint, hub, vocabulary
+from eagle2.head import EagleHead, HeadConfig
+from eagle2.training.settings import TrainSettings
 
 RIDGE = 1e-3
 """Strength of the regularisation, relative to each input's own scale."""
 QUIET = 2e-3
 """Standard deviation of the two projections that write into the residual stream: near nothing, but not dead."""
+
+
+ADVICE = "give a head made for this target, or none to begin with the linear start"
+
+
+def new_head(model: PreTrainedModel, settings: TrainSettings, draft_ids: Tensor | None) -> EagleHead:
+    """A head with the target's own sizes, over a draft vocabulary if one is given (target ids, ascending)."""
+    config = model.config
+    heads = config.num_attention_heads
+    head = EagleHead(
+        HeadConfig(
+            hidden_size=config.hidden_size,
+            intermediate_size=settings.intermediate_size or config.intermediate_size,
+            heads=heads,
+            kv_heads=config.num_key_value_heads,
+            head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+            vocab_size=config.vocab_size,
+            rms_norm_eps=config.rms_norm_eps,
+            rope=dict(config.rope_parameters),
+            max_positions=config.max_position_embeddings,
+            draft_vocab_size=None if draft_ids is None else len(draft_ids),
+        )
+    )
+    if draft_ids is not None:
+        head.d2t.copy_(vocabulary.offsets(draft_ids))
+    return head
 
 
 @torch.no_grad()
@@ -46,3 +75,32 @@ def linear_start(head: EagleHead, embedding: Tensor, chats: Iterable[tuple[np.nd
             parameter.normal_(0.0, QUIET if name.endswith(("o_proj.weight", "down_proj.weight")) else 0.02)
     head.fc.weight.copy_(solution[:-1].T)
     head.fc.bias.copy_(solution[-1])
+
+
+@torch.no_grad()
+def take_over(head: EagleHead, given: EagleHead) -> None:
+    """Copy all weights of another head. Raises ValueError, before anything is copied, where they would not fit."""
+    for name in ("heads", "kv_heads", "head_dim", "rms_norm_eps"):
+        theirs, mine = getattr(given.config, name), getattr(head.config, name)
+        if theirs != mine:
+            raise ValueError(f"the head to go on from has {name} {theirs}, the one to train {mine}; {ADVICE}")
+    if not torch.equal(given.rotary.inv_freq.cpu(), head.rotary.inv_freq.cpu()):
+        raise ValueError(f"the head to go on from turns its positions otherwise (its rope settings); {ADVICE}")
+    mine, theirs = dict(head.named_parameters()), dict(given.named_parameters())
+    for name in sorted(mine.keys() | theirs.keys()):
+        shapes = [list(found[name].shape) if name in found else "missing" for found in (mine, theirs)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"the head to go on from has {name} of {shapes[1]}, the one to train {shapes[0]}; {ADVICE}"
+            )
+    for name, parameter in mine.items():
+        parameter.copy_(theirs[name])
+
+
+def begin_from(name: str, model: PreTrainedModel) -> EagleHead:
+    """The head in a folder or on the hub, float32, on the target's device. Raises ValueError for an EAGLE-3 head."""
+    folder, _ = hub.fetch_head(name)
+    head = checkpoint.load_head(folder, model.config.hidden_size, model.config.vocab_size)
+    if not isinstance(head, EagleHead):
+        raise ValueError(f"{name} is an EAGLE-3 head; training goes on from EAGLE-1 and EAGLE-2 heads only")
+    return head.to(model.device)

@@ -17,19 +17,18 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from eagle2 import checkpoint, hub, loading, vocabulary
-from eagle2.head import EagleHead, HeadConfig
+from eagle2 import loading
+from eagle2.head import EagleHead
 from eagle2.training import features
 from eagle2.training.corpus import Batch, Corpus
 from eagle2.training.data import Chats, load_chats, shard_paths
 from eagle2.training.export import save_head
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.settings import TrainSettings
-from eagle2.training.start import linear_start
+from eagle2.training.start import begin_from, linear_start, new_head, take_over
 
 TOLD_STEPS = 5
 """Draft steps whose agreement is told; more than are trained, since trees go deeper."""
-ADVICE = "give a head made for this target, or none to begin with the linear start"
 START_CHATS = 512
 """Chats the linear start is solved from; it has 0.7 million unknowns, so more change little."""
 
@@ -156,49 +155,6 @@ class Trainer:
         self.progress = Progress(**state["progress"])
 
 
-def new_head(model: PreTrainedModel, settings: TrainSettings, draft_ids: Tensor | None) -> EagleHead:
-    """A head with the target's own sizes, over a draft vocabulary if one is given (target ids, ascending)."""
-    config = model.config
-    heads = config.num_attention_heads
-    head = EagleHead(
-        HeadConfig(
-            hidden_size=config.hidden_size,
-            intermediate_size=settings.intermediate_size or config.intermediate_size,
-            heads=heads,
-            kv_heads=config.num_key_value_heads,
-            head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
-            vocab_size=config.vocab_size,
-            rms_norm_eps=config.rms_norm_eps,
-            rope=dict(config.rope_parameters),
-            max_positions=config.max_position_embeddings,
-            draft_vocab_size=None if draft_ids is None else len(draft_ids),
-        )
-    )
-    if draft_ids is not None:
-        head.d2t.copy_(vocabulary.offsets(draft_ids))
-    return head
-
-
-@torch.no_grad()
-def take_over(head: EagleHead, given: EagleHead) -> None:
-    """Copy all weights of another head. Raises ValueError, before anything is copied, where they would not fit."""
-    for name in ("heads", "kv_heads", "head_dim", "rms_norm_eps"):
-        theirs, mine = getattr(given.config, name), getattr(head.config, name)
-        if theirs != mine:
-            raise ValueError(f"the head to go on from has {name} {theirs}, the one to train {mine}; {ADVICE}")
-    if not torch.equal(given.rotary.inv_freq.cpu(), head.rotary.inv_freq.cpu()):
-        raise ValueError(f"the head to go on from turns its positions otherwise (its rope settings); {ADVICE}")
-    mine, theirs = dict(head.named_parameters()), dict(given.named_parameters())
-    for name in sorted(mine.keys() | theirs.keys()):
-        shapes = [list(found[name].shape) if name in found else "missing" for found in (mine, theirs)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"the head to go on from has {name} of {shapes[1]}, the one to train {shapes[0]}; {ADVICE}"
-            )
-    for name, parameter in mine.items():
-        parameter.copy_(theirs[name])
-
-
 def most_frequent(chats: Chats, vocab_size: int, count: int) -> Tensor:
     """The `count` ids that occur most often in `chats`, int64 [count] ascending; among equals the lower id is taken.
 
@@ -223,15 +179,6 @@ def run(options: argparse.Namespace) -> None:
     given = begin_from(options.head, model) if options.head else None
     corpus = Corpus(chats, features.compute(model, list(chats), options.out / "features.f16"))
     train(model, corpus, settings, options.out, given)
-
-
-def begin_from(name: str, model: PreTrainedModel) -> EagleHead:
-    """The head in a folder or on the hub, float32, on the target's device. Raises ValueError for an EAGLE-3 head."""
-    folder, _ = hub.fetch_head(name)
-    head = checkpoint.load_head(folder, model.config.hidden_size, model.config.vocab_size)
-    if not isinstance(head, EagleHead):
-        raise ValueError(f"{name} is an EAGLE-3 head; training goes on from EAGLE-1 and EAGLE-2 heads only")
-    return head.to(model.device)
 
 
 def chat_files(given: Path) -> list[Path]:
@@ -263,7 +210,9 @@ def train(
     weights = Weights(settings.token_weight)
     objective = Objective(embedding, lm_head, common.to(device), rest.to(device), weights)
     origin = {"chats": fingerprint([corpus.chats.tokens, corpus.chats.length])}
-    origin["weights to go on from"] = fingerprint([] if given is None else [p.detach().cpu() for p in given.parameters()])
+    origin["weights to go on from"] = fingerprint(
+        [] if given is None else [p.detach().cpu() for p in given.parameters()]
+    )
     trainer = Trainer(settings, head, objective, corpus, origin)
     state, log = out / "state.pt", out / "log.jsonl"
     if state.is_file():

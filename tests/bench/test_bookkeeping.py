@@ -10,10 +10,9 @@ from eagle2.bench import bookkeeping
 from eagle2.bench.plan import Method, Plan
 from eagle2.bench.results import Overhead
 from eagle2.bench.table import overhead_table
-from eagle2.bench.work import Question
 from eagle2.config import TreeShape
 
-QUESTIONS = [Question("1", "a", ("Hi", "And?")), Question("2", "b", ("Why?",))]
+PROMPTS = [list(b"u:Hi\n"), list(b"u:Why?\n")]
 
 
 class Laps:
@@ -47,15 +46,14 @@ def test_time_in_a_model_is_booked_once_though_its_parts_are_watched_too(monkeyp
 def test_the_methods_of_an_eagle_head_are_measured_with_shares_of_one(engine):
     methods = tuple(map(Method.of, ("plain", "ngram", "eagle2", "eagle2-auto", "eagle")))
     plan = Plan(methods, (0.0,), TreeShape(3, 3, 6), max_new_tokens=12)
-    made = bookkeeping.overheads(engine, plan, QUESTIONS)
+    made = bookkeeping.overheads(engine, plan, PROMPTS)
     assert [cost.method for cost in made] == ["eagle2", "eagle2-auto"]
     assert all(0 < cost.outside < 1 and cost.recording > -1 for cost in made)
 
 
-def test_prompts_that_fill_the_context_are_left_out_and_one_round_tells_nothing(engine):
+def test_answers_of_a_single_round_tell_nothing(engine):
     plan = Plan(tuple(map(Method.of, ("plain", "eagle2"))), (0.0,), TreeShape(3, 3, 6), max_new_tokens=2)
-    long = Question("3", "c", ("x" * engine.target.context_limit,))
-    assert bookkeeping.overheads(engine, plan, [*QUESTIONS, long]) == []
+    assert bookkeeping.overheads(engine, plan, PROMPTS) == []
 
 
 def test_a_large_tree_is_timed_on_a_pool_that_holds_more_nodes_than_are_kept(monkeypatch):

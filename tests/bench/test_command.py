@@ -1,6 +1,8 @@
 """`python -m eagle2 bench` on a tiny pair with a byte tokenizer: table, JSON, resuming, the selftest."""
 
 import json
+import shutil
+from pathlib import Path
 
 import byte_pair
 import pytest
@@ -91,9 +93,36 @@ def test_another_plan_does_not_mix_with_what_is_there(options, tmp_path, capsys)
     assert "holds measurements of other models or settings" in capsys.readouterr().err
 
 
+def test_edited_questions_and_a_head_trained_on_in_place_are_other_measurements(options, pair, tmp_path, capsys):
+    folder, head = tmp_path / "out", tmp_path / "head"
+    shutil.copytree(pair[3], head)
+    few = [*options, "--head", str(head), "--every", "9", "--temperatures", "0", "--out", str(folder)]
+    assert main(few) == 0
+    assert main(few) == 0
+    questions = options[options.index("--questions") + 1]
+    text = Path(questions).read_text("utf-8")
+    Path(questions).write_text(text.replace("Why?", "What?"), "utf-8")
+    assert main(few) == 2
+    Path(questions).write_text(text, "utf-8")
+    (head / "config.json").write_text((head / "config.json").read_text("utf-8") + "\n", "utf-8")
+    assert main(few) == 2
+    assert capsys.readouterr().err.count("holds measurements of other models or settings") == 2
+
+
+def test_a_prompt_that_fills_the_context_is_left_out_of_measurements_and_figures(options, tmp_path, capsys):
+    folder = tmp_path / "out"
+    with open(options[options.index("--questions") + 1], "a", encoding="utf-8") as questions:
+        questions.write("\n" + json.dumps({"question_id": 4, "category": "qa", "turns": ["long " * 400]}))
+    assert main([*options, "--temperatures", "0", "--out", str(folder)]) == 0
+    assert "1 of 5 trials were left out" in capsys.readouterr().out
+    assert {path.stem for path in folder.glob("*.html")} == FIGURES
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["--max-new-tokens", "0"], "max_new_tokens is 0"),
+        (["--selftest", "--quick", "--dtype", "float16"], "--selftest takes models and a device alone; leave out"),
         (["--methods", "sps"], "method sps needs an independent draft model; give one with --draft-model"),
         (["--questions", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
         (["--json", "/no/such/folder/bench.json"], "the results cannot be written: /no/such/folder is no folder"),
@@ -119,6 +148,12 @@ def test_the_selftest_says_what_it_checked(capsys):
     assert "a tree's logits against its paths'" in printed
     assert "bfloat16" in printed
     assert printed.rstrip().endswith("all exact")
+
+
+def test_a_selftest_that_finds_a_fault_fails(capsys, monkeypatch):
+    monkeypatch.setattr("eagle2.bench.selftest.LOGIT_SLACK", -1.0)
+    assert main(["bench", "--selftest", "--device", "cpu"]) == 2
+    assert "the selftest failed: tree logits are off by" in capsys.readouterr().err
 
 
 @pytest.mark.model

@@ -21,8 +21,8 @@ from eagle2.training.data import Chats
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.replay import replay
 from eagle2.training.settings import TrainSettings
-from eagle2.training.start import linear_start
-from eagle2.training.train import Trainer, most_frequent, new_head, train
+from eagle2.training.start import linear_start, new_head
+from eagle2.training.train import Trainer, most_frequent, train
 from eagle2.training.unroll import unroll
 
 SHORT = TrainSettings(steps=6, batch_tokens=96, vocabulary=200, loss_vocabulary=150, one_step=0.5, evaluate_every=3)
