@@ -92,20 +92,24 @@ class Auto:
         return None
 
     def expand(self, pool: Pool) -> Tensor:
-        depths = pool.depth.tolist()
-        fed = rows_fed(depths, pool.expanded.tolist())
-        nodes = width(_values(pool), depths, fed, self.shape.top_k, self.shape.max_nodes, self.costs)
+        values, depths, expanded = _read(pool)
+        fed = rows_fed(depths, expanded)
+        nodes = width(values, depths, fed, self.shape.top_k, self.shape.max_nodes, self.costs)
         return pool.level + best(pool.log_value[pool.level :], nodes)
 
     def keep(self, pool: Pool) -> Tensor:
-        fed = rows_fed(pool.depth.tolist(), pool.expanded.tolist())
-        budget = best_budget(_values(pool), fed, self.shape.max_nodes, self.costs)
+        values, depths, expanded = _read(pool)
+        budget = best_budget(values, rows_fed(depths, expanded), self.shape.max_nodes, self.costs)
         return best(pool.log_value, budget.nodes).sort().values
 
 
-def _values(pool: Pool) -> list[float]:
-    """Values as a record holds them, so that a recorded pool leads to the same decisions."""
-    return pool.log_value.cpu().double().exp().tolist()
+def _read(pool: Pool) -> tuple[list[float], list[int], list[bool]]:
+    """Values, depths and which nodes were expanded, read from the device at once.
+
+    Values are as a record holds them, so that a recorded pool leads to the same decisions.
+    """
+    log_value, depth, expanded = torch.stack([pool.log_value, pool.depth.float(), pool.expanded.float()]).cpu()
+    return log_value.double().exp().tolist(), depth.int().tolist(), expanded.bool().tolist()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from eagle2.config import Sampling
@@ -78,13 +79,13 @@ def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Call
     all greedy rows; a sampled row is worked out when asked for. Drawing raises FloatingPointError where a row's logits
     hold no number to choose by.
     """
-    highest, choice = logits.max(dim=-1)
-    highest, choice = highest.tolist(), choice.tolist()
+    best = logits.max(dim=-1)
+    highest, choice = torch.stack([best.values, best.indices.to(logits.dtype)]).tolist()  # ids are exact in float32
 
     def draw_at(row: int) -> Draw:
         check_finite(highest[row], "the target", positions[row])
         if sampling.greedy:
-            return Draw(choice[row], 1.0)
+            return Draw(int(choice[row]), 1.0)
         log_p = log_law(logits[row], sampling)
         token = int(np.argmax(log_p + gumbel_noise(sampling.seed, positions[row], len(log_p))))
         return Draw(token, float(np.exp(log_p[token])))

@@ -23,11 +23,15 @@ from eagle2.verify import Walk, accept_or_replace, walk
 
 @dataclass
 class Caches:
-    """fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them."""
+    """fresh: committed tokens int64 [n] new to the drafter, and the features [n, hidden] before them.
+
+    root: the last committed token.
+    """
 
     target: TargetCache
     draft: Draft | None
     fresh: tuple[Tensor, Tensor]
+    root: int
 
 
 @dataclass(eq=False)
@@ -60,7 +64,7 @@ class Stepper:
         """One round, numbered as in design and paper: prefill if need be, grow and keep, verify, walk, commit."""
         clock = Clock(self.target.device)
         caches = self.live.get(run) or self._prefill(run)
-        root = int(caches.fresh[0][-1])
+        root = caches.root
         clock.lap("prefill")
         if run.output.finish is not None:  # the token drawn from the prefill has ended the run
             return self._finished_by_prefill(run, root, clock)
@@ -79,11 +83,12 @@ class Stepper:
         clock.lap("draft")
 
         logits, features = self._verify(caches.target, root, flat, committed - 1)
-        positions = [committed + depth for depth in flat.depth.tolist()]
+        tokens, parents, depths, nodes = flat.lists()
+        positions = [committed + depth for depth in depths]
         if run.rule == REJECTION:
-            verdict = _speculative(flat.token.tolist(), laws[: len(kept)], logits, run.sampling, positions)
+            verdict = _speculative(tokens, laws[: len(kept)], logits, run.sampling, positions)
         else:
-            verdict = walk(flat.token.tolist(), flat.parent.tolist(), drawer(logits, run.sampling, positions))
+            verdict = walk(tokens, parents, drawer(logits, run.sampling, positions))
         clock.lap("verify")
 
         run.output.admit(verdict.tokens)
@@ -91,13 +96,14 @@ class Stepper:
             slots = torch.tensor([0, *verdict.slots], device=self.target.device)
             self.target.commit(caches.target, slots)
             caches.fresh = (torch.tensor(verdict.tokens, device=features.device), features[slots.to(features.device)])
+            caches.root = verdict.tokens[-1]
             self.live.put(run, caches)
         else:
             self.live.drop(run)
 
         first = run.index == 0
         new = run.output.take()
-        accepted = tuple(flat.index[[slot - 1 for slot in verdict.slots]].tolist()) if verdict.slots else ()
+        accepted = tuple(nodes[slot - 1] for slot in verdict.slots)
         columns = {}
         if run.record:
             fates = recorder.path_fates(accepted, len(new) - first)
@@ -133,7 +139,7 @@ class Stepper:
             if len(run.output.new) > 1:
                 features = torch.cat([features, self.target.extend(cache, run.output.new[:-1])[0]])
         draft = run.drafter.begin(run.prompt[0]) if run.policy else None
-        return Caches(cache, draft, (torch.tensor(following, device=features.device), features))
+        return Caches(cache, draft, (torch.tensor(following, device=features.device), features), following[-1])
 
     def _verify(self, cache: TargetCache, root: int, flat: tree.Flat, root_position: int) -> tuple[Tensor, Tensor]:
         device = self.target.device

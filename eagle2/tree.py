@@ -111,6 +111,12 @@ class Flat:
         """Sequence positions int64 [m + 1]: siblings share one."""
         return self.depth + root_position
 
+    def lists(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """token, parent, depth and index as lists, read from the device at once."""
+        kept = len(self.token)
+        ints = torch.cat([self.token, self.parent, self.depth, self.index]).tolist()
+        return ints[:kept], ints[kept : 2 * kept + 1], ints[2 * kept + 1 : 3 * kept + 2], ints[3 * kept + 2 :]
+
 
 def flatten(pool: Pool, kept: Tensor) -> Flat:
     """Lay out root and kept nodes (`kept`: pool indices [m], ascending, parents included) for one target pass."""

@@ -35,6 +35,7 @@ def test_the_paper_s_figure_7_is_flattened_as_drawn():
     flat = flatten(pool, kept)
     assert flat.token.tolist() == [1, 2, 3, 4, 5, 6, 8]  # is has a the to good be
     assert flat.parent.tolist() == [0, 0, 0, 1, 1, 2, 3, 5]
+    assert flat.lists() == ([1, 2, 3, 4, 5, 6, 8], [0, 0, 0, 1, 1, 2, 3, 5], [0, 1, 1, 2, 2, 2, 3, 3], kept.tolist())
     assert flat.positions(40).tolist() == [40, 41, 41, 42, 42, 42, 43, 43]
     assert ["".join(map(str, row)) for row in flat.visible.int().tolist()] == [
         "10000000",  # It
