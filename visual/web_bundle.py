@@ -15,7 +15,7 @@ from visual.languages import for_browser
 from visual.message import config, packed
 
 WEB = Path(__file__).parent / "web"
-SCRIPTS = ("look.js", "store.js", "figures.js", "panels.js", "player.js", "bind.js")
+SCRIPTS = ("look.js", "store.js", "figures.js", "panels.js", "player.js", "build.js", "bind.js")
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
