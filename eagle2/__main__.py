@@ -116,8 +116,8 @@ def add_record(commands: argparse._SubParsersAction) -> None:
     add_method_options(parser)
     parser.add_argument("--draft-model", help=DRAFT_MODEL_HELP)
     parser.add_argument("--out", metavar="FOLDER", help="where to write them (default: where the page looks)")
-    parser.add_argument("--device", default="auto", help="where the models run %(default)s")
-    parser.add_argument("--dtype", default="auto", help="of the weights %(default)s")
+    parser.add_argument("--device", default="auto", help="where the models run (default: %(default)s)")
+    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")
 
 
 def add_pairs(commands: argparse._SubParsersAction) -> None:

@@ -67,9 +67,9 @@ class TreeShape:
     depth: levels of draft tokens.
     max_nodes: nodes kept by reranking and verified; the root is not counted.
 
-    The paper's "60 tokens, depth 6, 10 nodes" is TreeShape(10, 6, 59). The defaults are sized for a CPU, where sixteen
-    rows cost the target about three times one row. The root is a row too: sixteen nodes are 17 rows, and where a pass
-    over 16 is cheaper ("eagle2-auto" times both), 15 nodes cost less and accept nearly as much.
+    The paper's "60 tokens, depth 6, 10 nodes" is TreeShape(10, 6, 59). The defaults are sized for a CPU, where 26
+    rows cost the target more than twice one row, and 60 nearly four times. The root is a row too: sixteen nodes are 17
+    rows, and where a pass over 16 is cheaper ("eagle2-auto" times both), 15 nodes cost less and accept nearly as much.
     """
 
     top_k: int = 8

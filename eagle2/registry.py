@@ -1,7 +1,8 @@
 """Known public pairs of targets and heads: names, sizes, the paper's trees, licences. Pure data and sums; no torch.
 
 Sizes are in billions of parameters: targets' as their cards give them, EAGLE-1/2 heads' as their authors do, EAGLE-3
-heads' added up from their targets' sizes and a draft vocabulary of 32,000. This project has not run all of these pairs.
+heads' added up from their targets' sizes and a draft vocabulary of 32,000. This project has run none of these pairs but
+its own.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Stepper:
 
     @torch.inference_mode()
     def step(self, run: Run) -> Round:
-        """One round, numbered as in design and paper: prefill if need be, grow and keep, verify, walk, commit."""
+        """One round: prefill if need be, grow and keep, verify, walk, commit."""
         clock = Clock(self.target.device)
         caches = self.live.get(run) or self._prefill(run)
         root = caches.root

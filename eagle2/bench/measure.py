@@ -1,8 +1,8 @@
 """The procedure: every method on every question, side by side, timed apart from prefill and checked token by token.
 
 A trial is one prompt at one temperature: all methods answer it one after another, so that a noisy machine hurts all
-alike; who begins changes from trial to trial. The device is waited for before the clock is read. The first answers of a
-process are thrown away.
+alike; who begins changes with the question and the repeat. The device is waited for before the clock is read. The first
+answers of a process are thrown away.
 """
 
 from __future__ import annotations

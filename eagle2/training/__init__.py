@@ -1,1 +1,1 @@
-"""Training data for EAGLE heads: the target's own chats."""
+"""The target's own texts, heads trained on them, heads measured."""

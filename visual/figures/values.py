@@ -1,6 +1,6 @@
 """All drafted nodes by value, best first, with the top-m cut; above it the predicted length beside the outcome.
 
-If confidences are calibrated, 1 + the sum of the kept values is the expected number of tokens (design, rule 8).
+If confidences are calibrated, 1 + the sum of the kept values is the expected number of tokens.
 """
 
 from __future__ import annotations
