@@ -49,11 +49,20 @@ class Common:
         return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
 
     def check_pair(self, turn: Turn) -> None:
-        """Raise ValueError where the run was made by another pair than the one in use."""
+        """Raise ValueError where the run was made by another pair than the one in use, so that it cannot go on here."""
+        if self.studio.engine().pair != turn.pair:
+            raise self._other(turn)
+
+    def check_models(self, turn: Turn) -> None:
+        """Raise ValueError where other models made the run than those in use, wherever those are and with what draft
+        model, so that its prompt cannot be run here again."""
         pair = self.studio.engine().pair
-        if pair != turn.pair:
-            names = {"made": told(turn.pair, self.language), "used": told(pair, self.language)}
-            raise ValueError(self.say("pair.other", **names))
+        if (pair.target, pair.head) != (turn.pair.target, turn.pair.head):
+            raise self._other(turn)
+
+    def _other(self, turn: Turn) -> ValueError:
+        names = {"made": told(turn.pair, self.language), "used": told(self.studio.engine().pair, self.language)}
+        return ValueError(self.say("pair.other", **names))
 
     def recommended(self) -> dict:
         """The form as it suits the pair in use, where that was chosen on the page."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import gradio as gr
 
 from eagle2 import side_by_side
-from eagle2.regrow import check_pair
+from eagle2.trace import Pair
 from visual import chat, figures, panels
 from visual.common import Common
 from visual.labels import for_html, note, token_label
@@ -52,8 +52,9 @@ class Comparing:
         visit.busy, visit.halt = True, False
         try:
             yield {**self.common.buttons(visit), self.parts.beside_note: self.common.tell("status.loading")}
-            check_pair(self.studio.engine(), turn.pair)
-            made = tuple(_again(turn, method) for method in PRESETS[preset])
+            self.common.check_models(turn)
+            pair = self.studio.engine().pair
+            made = tuple(_again(turn, method, pair) for method in PRESETS[preset])
             for one in made:
                 for _ in self.studio.rounds(one):
                     told = self.common.say(f"method_name.{one.settings.policy}")
@@ -132,7 +133,7 @@ class Comparing:
         return panels.columns_table(heads, [(say(f"beside.row_{key}"), cells) for key, cells in rows.items()])
 
 
-def _again(turn: Turn, method: str) -> Turn:
-    """The same prompt and seed, not begun yet, under another method."""
+def _again(turn: Turn, method: str, pair: Pair) -> Turn:
+    """The same prompt and seed, not begun yet, under another method. pair: the one in use, which will make it."""
     settings = replace(turn.settings, policy=method, paths=None, drafter=None)
-    return Turn(list(turn.prompt_ids), turn.messages, settings, turn.pair, dict(turn.tokens))
+    return Turn(list(turn.prompt_ids), turn.messages, settings, pair, dict(turn.tokens))

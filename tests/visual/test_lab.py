@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -150,8 +151,19 @@ def test_both_methods_of_a_preset_write_the_same_text(common, live, preset):
 def test_a_comparison_needs_the_models_of_the_run(common):
     common.visit(VISITOR).load(recording("counting"), "counting")
     *_, told = Comparing(common).run(VISITOR, "static")
-    assert "load the same models" in told[common.parts.beside_note]
+    assert "write a new prompt, or load that pair again" in told[common.parts.beside_note]
     assert not common.visit(VISITOR).busy
+    common.language = "zh"
+    *_, told = Comparing(common).run(VISITOR, "static")
+    assert "请写一个新的提示词" in told[common.parts.beside_note]
+
+
+def test_a_run_that_the_same_models_made_elsewhere_is_compared_with_the_pair_in_use(common, live, engine):
+    pair = replace(engine.pair, device="cuda", dtype="bfloat16", draft_model="another", target_revision="1")
+    live.load(replace(live.last.trace(), pair=pair), "saved.json")
+    *_, told = Comparing(common).run(VISITOR, "static")
+    assert "the 20 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert [turn.pair for turn in live.beside] == [engine.pair] * 2
 
 
 def went(run: str, round: int = 0, text: str | None = None) -> SimpleNamespace:
