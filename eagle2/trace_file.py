@@ -168,7 +168,8 @@ def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    """Half a surrogate pair is none: JSON can hold it, and no page, terminal or tokenizer takes it."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _trace(body: _Reader) -> Trace:

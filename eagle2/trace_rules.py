@@ -15,6 +15,8 @@ def contradictions(trace: Trace) -> Iterator[str]:
     """Every way in which the trace contradicts itself, as sentences; none if it is sound."""
     if (trace.settings.policy == AUTO) != (trace.costs is not None):
         yield f"a run with policy {AUTO!r} has the costs it decided by, and no other run has any"
+    if trace.effective is None and trace.settings.policy != "plain":
+        yield "only a run with policy 'plain' has no effective shape"
     if unspelled := trace.used_ids() - trace.tokens.keys():
         yield f'"tokens" of the trace lacks the bytes of id {min(unspelled)}'
     committed = list(trace.prompt_ids)

@@ -81,7 +81,7 @@ TRACE = Trace(
     pair=Pair("a target", "a head", "1f2e", None, "cpu", "float32"),
     tokens={token: bytes([0xF0, token]) for token in range(1, 10)},
     rounds=(FIRST, SECOND),
-    messages=(("user", "Grüße 😀 \ud83d"),),  # the last is half a character, as JSON can hold one
+    messages=(("user", "Grüße 😀"),),
 )
 
 

@@ -91,7 +91,11 @@ class TestRoundTrip:
         "changed",
         [
             {"rounds": ()},
-            {"effective": None, "rounds": (plain_round(0, 2, 3, (3, 4)), plain_round(1, 3, 4, (5,)))},
+            {
+                "settings": Settings("plain"),
+                "effective": None,
+                "rounds": (plain_round(0, 2, 3, (3, 4)), plain_round(1, 3, 4, (5,))),
+            },
             {"rounds": (Round(0, 2, 3, (), None, (3,), "stop"),)},
             {"rounds": (Round(0, 2, 3, (), None, (), "stop"),)},
             {"rounds": (Round(0, 2, 3, (5, 9), 8, (3, 4, 6, 8), None, drafted=10, kept=4),)},  # not recorded

@@ -50,6 +50,14 @@ WRONG_TYPES = [
     (("rounds", 0, "checks", 1, "child"), -1, '"child" of a check of round 0 must be a node or null, not -1'),
     (("rounds", 0, "checks", 1, "probability"), 2, '"probability" of a check of round 0 must be a probability, not 2'),
     (("messages", 0), "x" * 999, 'each entry of "messages" of the trace must be a [role, text] pair, not "xxx'),
+    (
+        ("messages", 0, 1),
+        "half \ud83d",
+        'each entry of "messages" of the trace must be a [role, text] pair, not a list',
+    ),
+    (("pair", "target"), "\udc00", r'"target" of "pair" must be a text, not "\udc00"'),
+    (("pair", "head"), "a \udfff", r'"head" of "pair" must be a text or null, not "a \udfff"'),
+    (("settings", "policy"), "\ud800", r'"policy" of "settings" must be a name, not "\ud800"'),
 ]
 
 

@@ -116,3 +116,9 @@ def test_a_file_that_contradicts_itself_is_refused_with_that_sentence():
 def test_missing_bytes_of_a_token_are_a_contradiction():
     spelled = {token: name for token, name in TRACE.tokens.items() if token not in (5, 7)}
     assert list(contradictions(replace(TRACE, tokens=spelled))) == ['"tokens" of the trace lacks the bytes of id 5']
+
+
+@pytest.mark.parametrize("policy", ["eagle2", "eagle", "chain", "ngram"])
+def test_a_run_that_drafts_has_an_effective_shape(policy):
+    drafting = replace(TRACE, settings=replace(TRACE.settings, policy=policy), effective=None)
+    assert list(contradictions(drafting)) == ["only a run with policy 'plain' has no effective shape"]
