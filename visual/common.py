@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 import gradio as gr
 
+from eagle2.trace import Settings
 from visual import chat, panels
 from visual.figures import statistics
+from visual.form import Form
 from visual.labels import note
 from visual.pairs import told
 from visual.parts import Parts
@@ -52,6 +54,10 @@ class Common:
         """Raise ValueError where the run was made by another pair than the one in use, so that it cannot go on here."""
         if self.studio.engine().pair != turn.pair:
             raise self._other(turn)
+
+    def allowed(self, asked: Settings) -> Settings:
+        """Settings that a file may have brought, where a visitor can ask for them here; else raises ValueError."""
+        return Form.of(asked).settings(self.studio.options.max_new_tokens, self.language)
 
     def check_models(self, turn: Turn) -> None:
         """Raise ValueError where other models made the run than those in use, wherever those are and with what draft

@@ -11,7 +11,7 @@ from dataclasses import replace
 import gradio as gr
 
 from eagle2 import side_by_side
-from eagle2.trace import Pair
+from eagle2.trace import Pair, Settings
 from visual import chat, figures, panels
 from visual.common import Common
 from visual.labels import for_html, note, token_label
@@ -54,7 +54,8 @@ class Comparing:
             yield {**self.common.buttons(visit), self.parts.beside_note: self.common.tell("status.loading")}
             self.common.check_models(turn)
             pair = self.studio.engine().pair
-            made = tuple(_again(turn, method, pair) for method in PRESETS[preset])
+            asked = [replace(turn.settings, policy=name, paths=None, drafter=None) for name in PRESETS[preset]]
+            made = tuple(_again(turn, self.common.allowed(settings), pair) for settings in asked)
             for one in made:
                 for _ in self.studio.rounds(one):
                     told = self.common.say(f"method_name.{one.settings.policy}")
@@ -133,7 +134,6 @@ class Comparing:
         return panels.columns_table(heads, [(say(f"beside.row_{key}"), cells) for key, cells in rows.items()])
 
 
-def _again(turn: Turn, method: str, pair: Pair) -> Turn:
-    """The same prompt and seed, not begun yet, under another method. pair: the one in use, which will make it."""
-    settings = replace(turn.settings, policy=method, paths=None, drafter=None)
+def _again(turn: Turn, settings: Settings, pair: Pair) -> Turn:
+    """The same prompt, not begun yet, under other settings. pair: the one in use, which will make it."""
     return Turn(list(turn.prompt_ids), turn.messages, settings, pair, dict(turn.tokens))

@@ -6,6 +6,7 @@ The tab's text is the tree; the settings form reads the same text for the method
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import gradio as gr
@@ -132,6 +133,7 @@ class Drawing:
             return
         try:
             tree = read_tree(text, self.language)
+            self.common.allowed(replace(turn.settings, policy="eagle2", paths=None, drafter=None, max_new_tokens=1))
             rows = self.weighing.grown(turn, tree, lambda settings: self.studio.regrow(turn, index, settings))
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
             yield {self.parts.own.note: note(str(error), alert=True)}

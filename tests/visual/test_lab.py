@@ -14,6 +14,7 @@ from eagle2.recordings import RECORDINGS
 from eagle2.trace import Settings
 from visual.common import Common
 from visual.comparing import Comparing
+from visual.drawing import Drawing
 from visual.figuring import MOST_FILES, Figuring
 from visual.form import Form
 from visual.parts import FIGURES, PRESETS
@@ -164,6 +165,21 @@ def test_a_run_that_the_same_models_made_elsewhere_is_compared_with_the_pair_in_
     *_, told = Comparing(common).run(VISITOR, "static")
     assert "the 20 tokens that both wrote are the same" in told[common.parts.beside_note]
     assert [turn.pair for turn in live.beside] == [engine.pair] * 2
+
+
+@pytest.mark.parametrize(
+    ("beyond", "told"),
+    [({"max_new_tokens": 65}, "from 1 to 64"), ({"shape": TreeShape(3, 40, 8)}, "from 1 to 12")],
+    ids=["tokens", "tree"],
+)
+def test_a_file_does_not_get_more_than_a_visitor_can_ask_for(common, live, beyond, told):
+    saved = live.last.trace()
+    live.load(replace(saved, settings=replace(saved.settings, **beyond)), "saved.json")
+    *_, changed = Comparing(common).run(VISITOR, "static")
+    assert told in changed[common.parts.beside_note]
+    assert live.beside == ()
+    *_, changed = Drawing(common).grow(VISITOR, "[0], [1]")
+    assert (told in changed[common.parts.own.note]) == ("shape" in beyond)  # growing is one round, however long the run
 
 
 def went(run: str, round: int = 0, text: str | None = None) -> SimpleNamespace:
