@@ -77,6 +77,7 @@ class Turn:
         messages = [{"role": role, "content": content} for role, content in trace.messages]
         made = cls(list(trace.prompt_ids), messages, trace.settings, trace.pair, trace.tokens, list(trace.rounds), name)
         made.effective, made.costs = trace.effective, trace.costs
+        made.begun = _spelling(made.answer_begun, trace)
         return made
 
     def close(self) -> None:
@@ -230,6 +231,21 @@ class Visit:
     def clear(self) -> None:
         self.close()
         self.turns, self.futures, self.shown = [], (), None
+
+
+def _spelling(text: str, trace: Trace) -> int:
+    """How many of the prompt's last ids spell `text`; 0 where it is empty or none do, as in a file written by hand."""
+    wanted = (text, f" {text}")  # a SentencePiece tokenizer puts a blank before the first word
+    spelled = b""
+    for count, token in enumerate(reversed(trace.prompt_ids if text else ()), 1):
+        spelled = trace.tokens[token] + spelled
+        if (
+            spelled.decode(errors="replace") in wanted
+        ):  # where a character was cut, its half decodes the same everywhere
+            return count
+        if len(spelled) > len(wanted[1].encode()):
+            break
+    return 0
 
 
 def advance(turn: Turn, engine: object) -> Round:

@@ -14,7 +14,7 @@ from eagle2.config import Sampling, TreeShape
 from eagle2.recut import cut_again
 from eagle2.regrow import regrow
 from eagle2.trace import Settings
-from visual.session import Visit, advance
+from visual.session import Turn, Visit, advance
 from visual.visits import Visits
 
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
@@ -259,6 +259,38 @@ def test_a_follow_up_of_a_run_gone_on_with_has_one_answer_begun_and_ended(visit,
     assert [message["role"] for message in third.messages] == ["user", "assistant", "user"]
     assert third.messages[1]["content"] == engine.decode(new.answer_ids)
     assert third.messages[1]["content"].startswith("three")
+
+
+def test_a_saved_run_gone_on_with_is_gone_back_in_as_before_it_was_saved(visit, engine):
+    old = finish(visit.begin(engine, "one two", "", SETTINGS), engine)
+    begun = engine.encode_answer("three four")
+    saved = finish(visit.back(1, "three four", SETTINGS, engine), engine).trace()
+    loaded = visit.load(trace_file.from_json(trace_file.to_json(saved)), "saved.json")
+    assert loaded.answer_ids == [*begun, *saved.new_ids]
+    again = finish(visit.again(SETTINGS, engine), engine)
+    assert again.answer_ids == loaded.answer_ids
+    edited = visit.back(0, "five", SETTINGS, engine)
+    assert edited.prompt_ids == old.prompt_ids + engine.encode_answer("five")
+    visit.switch(again.run)
+    kept_on = visit.back(0, None, SETTINGS, engine)
+    assert kept_on.prompt_ids == old.prompt_ids + begun + kept(again, 1)
+    assert kept_on.answer_begun.startswith("three four")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "text", "begun"),
+    [
+        ([b"user", b"1", b", ", b"2"], "1, 2", 3),
+        ([b"Assistant:", b" Hel", b"lo"], "Hello", 2),  # as SentencePiece spells the first word
+        ([b"user", b"a", b"\xf0\x9f"], "a\ufffd", 2),  # the rest of the character was not kept
+        ([b"user", b"1", b"2"], "another text", 0),
+        ([b"user", b"1", b"2"], "", 0),
+    ],
+)
+def test_a_recorded_answers_beginning_is_found_by_the_bytes_that_spell_it(spelled, text, begun):
+    messages = (("user", "u"), *([("assistant", text)] if text else []))
+    trace = replace(TRACE, prompt_ids=tuple(range(len(spelled))), tokens=dict(enumerate(spelled)), messages=messages)
+    assert Turn.recorded(trace, "a file").begun == begun
 
 
 def test_an_end_token_is_not_kept(visit, engine):
