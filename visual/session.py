@@ -270,6 +270,7 @@ def rounds_of(turn: Turn, engine: object) -> Iterator[Round]:
 
 def absorb(turn: Turn, made: Round, engine: object) -> None:
     """Add a round to its turn, with the bytes of the tokens that are new in it."""
+    turn.found = None  # it was of the shorter text
     turn.rounds.append(made)
     used = Trace(tuple(turn.prompt_ids), turn.settings, None, turn.pair, {}, (made,)).used_ids()
     turn.tokens.update(engine.spell(used - turn.tokens.keys()))

@@ -293,6 +293,14 @@ def test_a_recorded_answers_beginning_is_found_by_the_bytes_that_spell_it(spelle
     assert Turn.recorded(trace, "a file").begun == begun
 
 
+def test_a_round_more_makes_what_was_measured_out_of_date(visit, engine):
+    turn = visit.begin(engine, "one", "", SETTINGS)
+    advance(turn, engine)
+    turn.found = "measured"
+    advance(turn, engine)
+    assert turn.found is None
+
+
 def test_an_end_token_is_not_kept(visit, engine):
     old = visit.begin(engine, "one", "", SETTINGS)
     first = advance(old, engine)
