@@ -68,9 +68,10 @@ class Comparing:
                 visit.beside = made
             visit.busy = False
             yield {**self._shown(visit, 1), **self.common.buttons(visit)}
-        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
+        except Exception as error:  # whatever a file or a model makes the libraries raise, the buttons come back
             visit.busy = False
-            yield {self.parts.beside_note: note(str(error), alert=True), **self.common.buttons(visit)}
+            told = str(error) or type(error).__name__
+            yield {self.parts.beside_note: note(told, alert=True), **self.common.buttons(visit)}
         finally:
             visit.busy = False
 

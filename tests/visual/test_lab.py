@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
+import gradio as gr
 import pytest
 
 from eagle2 import trace_file, worked
@@ -180,6 +181,19 @@ def test_a_file_does_not_get_more_than_a_visitor_can_ask_for(common, live, beyon
     assert live.beside == ()
     *_, changed = Drawing(common).grow(VISITOR, "[0], [1]")
     assert (told in changed[common.parts.own.note]) == ("shape" in beyond)  # growing is one round, however long the run
+
+
+@pytest.mark.parametrize("error", [KeyError("fc"), TypeError("no such thing"), gr.Error("worker lost"), IndexError()])
+def test_whatever_a_comparison_fails_with_is_told_and_its_buttons_come_back(common, live, monkeypatch, error):
+    def fail(*_):
+        raise error
+        yield
+
+    monkeypatch.setattr(common.studio, "rounds", fail)
+    *_, told = Comparing(common).run(VISITOR, "static")
+    assert (str(error).strip("'") or "IndexError") in told[common.parts.beside_note].replace("&#x27;", "'")
+    assert 'role="alert"' in told[common.parts.beside_note]
+    assert (told[common.parts.generate]["interactive"], told[common.parts.stop]["interactive"]) == (True, False)
 
 
 def went(run: str, round: int = 0, text: str | None = None) -> SimpleNamespace:
