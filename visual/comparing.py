@@ -5,6 +5,7 @@ Until something is compared, the paper's figure 4 stands there: EAGLE's static t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from visual import chat, figures, panels
 from visual.common import Common
 from visual.labels import for_html, note, token_label
 from visual.parts import PRESETS
+from visual.running import SEND_EVERY_S
 from visual.session import Turn, Visit
 from visual.viewing import recording
 
@@ -57,13 +59,7 @@ class Comparing:
             asked = [replace(turn.settings, policy=name, paths=None, drafter=None) for name in PRESETS[preset]]
             made = tuple(_again(turn, self.common.allowed(settings), pair) for settings in asked)
             for one in made:
-                for _ in self.studio.rounds(one):
-                    told = self.common.say(f"method_name.{one.settings.policy}")
-                    yield {self.parts.beside_note: self.common.tell("beside.running", name=told, round=len(one.rounds))}
-                    if visit.halt:
-                        break
-                if one.source is not None:
-                    one.source.close()
+                yield from self._side(visit, one)
             if all(one.rounds for one in made):
                 visit.beside = made
             visit.busy = False
@@ -74,6 +70,18 @@ class Comparing:
             yield {self.parts.beside_note: note(told, alert=True), **self.common.buttons(visit)}
         finally:
             visit.busy = False
+
+    def _side(self, visit: Visit, one: Turn) -> Iterator[dict]:
+        """One side to its end or until it is halted; how far it is, as often as the player is told of rounds."""
+        name, last = self.common.say(f"method_name.{one.settings.policy}"), 0.0
+        for _ in self.studio.rounds(one):
+            if time.monotonic() - last >= SEND_EVERY_S:
+                told = self.common.tell("beside.running", name=name, round=len(one.rounds))
+                yield {self.parts.beside_note: told}
+                last = time.monotonic()
+            if visit.halt:
+                break
+        one.close()
 
     def _name(self, turn: Turn) -> str:
         """What a side is called: a recording by its title, a run made here by its method."""

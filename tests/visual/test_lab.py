@@ -196,6 +196,13 @@ def test_whatever_a_comparison_fails_with_is_told_and_its_buttons_come_back(comm
     assert (told[common.parts.generate]["interactive"], told[common.parts.stop]["interactive"]) == (True, False)
 
 
+def test_a_comparison_tells_how_far_it_is_no_oftener_than_the_player_is_sent_rounds(common, live, monkeypatch):
+    for pause, messages in ((0.0, lambda rounds: rounds), (float("inf"), lambda _: 0)):
+        monkeypatch.setattr("visual.comparing.SEND_EVERY_S", pause)
+        _, *running, _ = Comparing(common).run(VISITOR, "chain")
+        assert len(running) == messages(sum(len(turn.rounds) for turn in live.beside))
+
+
 def went(run: str, round: int = 0, text: str | None = None) -> SimpleNamespace:
     """What the browser sends when one goes on from a round."""
     return SimpleNamespace(_data={"run": run, "round": round, "text": text})
