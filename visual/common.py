@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import gradio as gr
 
-from visual import chat, panels
+from visual import chat, panels, player
 from visual.figures import statistics
 from visual.labels import note
 from visual.pairs import told
@@ -78,6 +78,13 @@ class Common:
     def log(self, visit: Visit) -> str:
         """The chat as it is now."""
         return chat.message(visit.turns, self.language, visit.futures)
+
+    def standing(self, turn: Turn | None, at: int) -> str:
+        """The player's message that shows a run as it stands, from round `at`; None: no run."""
+        if turn is None or not turn.rounds:
+            return player.message_reset(turn.run if turn else "none", live=False)
+        at = min(max(at, 0), len(turn.rounds) - 1)
+        return player.message_load(turn.run, turn, at, "last", language=self.language)
 
     def summary(self, turn: Turn | None) -> dict:
         """Chips, table and statistics of a run."""

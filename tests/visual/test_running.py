@@ -1,0 +1,122 @@
+"""What the page shows where a run fails: nothing stays live, no button dead, and nothing that was typed is lost."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from visual.form import Form
+from visual.returning import Returning
+from visual.running import Running
+from visual.viewing import Viewing
+
+VISITOR = SimpleNamespace(session_hash="visitor")
+VALUES = ("eagle2", 3, 3, 8, 0, 1, 0, 0, 20)
+
+
+@pytest.fixture
+def failing(engine, monkeypatch):
+    """failing(error, passes): the target verifies so many rounds, then fails; failing(None) mends it."""
+    verify = engine.target.verify
+
+    def break_it(error: Exception | None, passes: int = 0) -> None:
+        left = iter(range(passes))
+
+        def verified(*asked):
+            if error is not None and next(left, None) is None:
+                raise error
+            return verify(*asked)
+
+        monkeypatch.setattr(engine.target, "verify", verified)
+
+    return break_it
+
+
+@pytest.fixture
+def page(common):
+    """What one visitor's page shows: `run` lets a handler go to its end and gives all that changed, the latest last."""
+
+    class Page:
+        def __init__(self):
+            self.parts, self.visit = common.parts, common.visit(VISITOR)
+            self.running, self.viewing = Running(common), Viewing(common, None)
+            self.returning = Returning(common, self.running)
+
+        def run(self, told) -> dict:
+            shown = {}
+            for changed in told:
+                shown |= changed
+            return shown
+
+        def generate(self, prompt: str) -> dict:
+            return self.run(self.running.generate(VISITOR, prompt, "", *VALUES))
+
+        def player(self, shown: dict) -> dict:
+            return json.loads(shown[self.parts.player])
+
+    return Page()
+
+
+def test_a_run_that_fails_midway_stands_stopped_with_all_its_rounds(page, failing):
+    failing(MemoryError("no room"), passes=2)
+    shown = page.generate("one two")
+    told = page.player(shown)
+    assert (told["op"], told["live"], told["count"]) == ("end", False, 2)
+    assert told["run"] == page.visit.shown.run
+    assert "no room" in shown[page.parts.status]
+    assert "τ" in shown[page.parts.table]
+    assert shown[page.parts.generate]["value"] == "Go on"
+    assert shown[page.parts.prompt] == ""
+    failing(None)
+    assert "length limit" in page.generate("")[page.parts.status]
+
+
+def test_a_run_that_fails_at_once_gives_its_prompt_back_and_is_no_part_of_the_chat(page, failing):
+    failing(MemoryError("no room"))
+    shown = page.generate("one two")
+    assert shown[page.parts.prompt] == "one two"
+    assert json.loads(shown[page.parts.log])["turns"] == []
+    assert (page.player(shown)["op"], page.player(shown)["live"]) == ("reset", False)
+    assert (page.visit.turns, page.visit.shown) == ([], None)
+    failing(None)
+    page.generate("one two")
+    assert [message["role"] for message in page.visit.last.messages] == ["user"]
+
+
+def test_the_recording_that_was_shown_before_is_shown_again(page, failing):
+    page.viewing.recording("counting", VISITOR)
+    page.visit.round = 3
+    failing(MemoryError("no room"))
+    shown = page.generate("one two")
+    assert shown[page.parts.recorded] == "counting"
+    told = page.player(shown)
+    assert (told["run"], told["live"], told["show"]["round"]) == (page.visit.shown.run, False, 3)
+    assert page.visit.last.recording == "counting"
+
+
+def test_who_looks_at_another_run_is_not_torn_away_from_it_by_a_fault(page, failing):
+    page.generate("one")
+    first = page.visit.last
+    failing(MemoryError("no room"))
+    told = page.running.generate(VISITOR, "two", "", *VALUES)
+    shown = dict(next(told)) | next(told)
+    page.viewing.open(SimpleNamespace(_data={"run": first.run, "round": 0}), VISITOR)
+    del shown[page.parts.player]
+    shown |= page.run(told)
+    assert page.parts.player not in shown
+    assert shown[page.parts.prompt] == "two"
+    assert (page.visit.turns, page.visit.shown) == ([first], first)
+
+
+def test_going_back_that_fails_leaves_the_run_one_went_back_in(page, failing):
+    page.generate("one two")
+    old = page.visit.last
+    failing(MemoryError("no room"))
+    went = SimpleNamespace(_data={"run": old.run, "round": 0, "text": None})
+    form = Form(*VALUES)
+    shown = page.run(page.returning.back(VISITOR, went, *(getattr(form, name) for name in Form.__dataclass_fields__)))
+    assert page.parts.prompt not in shown, "the prompt box holds what the visitor is writing"
+    assert page.player(shown)["run"] == old.run
+    assert (page.visit.turns, page.visit.futures) == ([old], ())
