@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass, field
 
 import gradio as gr
@@ -15,6 +16,19 @@ from visual.session import Turn, Visit
 from visual.strings import say
 from visual.studio import Studio
 from visual.visits import Visits
+
+FORESEEN = (ValueError, OSError, MemoryError, FloatingPointError, RuntimeError)
+"""What faults that were thought of are raised as: their text is a sentence for the reader."""
+
+
+def sentence(error: Exception) -> str:
+    """What is said of a fault. One that nobody thought of is told with its type; the owner's console has the rest."""
+    if isinstance(error, gr.Error):  # how a ZeroGPU Space tells of its quotas
+        return error.message
+    if isinstance(error, FORESEEN):
+        return str(error) or type(error).__name__
+    traceback.print_exception(error)
+    return f"{type(error).__name__}: {error}"
 
 
 @dataclass
@@ -46,7 +60,7 @@ class Common:
         return self.tell("status.loaded", name=chat.title(turn, self.language), rounds=len(turn.rounds), pair=pair)
 
     def fault(self, error: Exception) -> dict:
-        return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
+        return {self.parts.status: self.tell("status.fault", True, fault=sentence(error))}
 
     def check_pair(self, turn: Turn) -> None:
         """Raise ValueError where the run was made by another pair than the one in use."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 from types import SimpleNamespace
 
+import gradio as gr
 import pytest
 
 from visual.form import Form
@@ -120,3 +122,30 @@ def test_going_back_that_fails_leaves_the_run_one_went_back_in(page, failing):
     assert page.parts.prompt not in shown, "the prompt box holds what the visitor is writing"
     assert page.player(shown)["run"] == old.run
     assert (page.visit.turns, page.visit.futures) == ([old], ())
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("fc"), "KeyError: 'fc'"),
+        (TypeError("no tensor"), "TypeError: no tensor"),
+        (gr.Error("The quota is used up"), "The quota is used up"),
+    ],
+)
+def test_whatever_a_run_fails_with_is_told_and_leaves_the_buttons_alive(page, failing, error, told):
+    failing(error, passes=1)
+    shown = page.generate("one two")
+    assert told in html.unescape(shown[page.parts.status])
+    assert 'role="alert"' in shown[page.parts.status]
+    assert [shown[part]["interactive"] for part in (page.parts.generate, page.parts.step, page.parts.stop)] == [
+        True,
+        True,
+        False,
+    ]
+    assert not page.visit.busy
+
+
+def test_whatever_measuring_fails_with_is_told(page, engine, monkeypatch):
+    page.generate("one two")
+    monkeypatch.setattr(type(engine), "check", lambda *_: {}["plain"])
+    assert "KeyError" in page.run(page.running.compare(VISITOR))[page.parts.status]
