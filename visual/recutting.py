@@ -15,7 +15,7 @@ from eagle2.recut import as_round, cut_again, outcome
 from eagle2.trace import Round, Settings
 from visual import chat, figures, panels
 from visual.common import Common
-from visual.form import Form
+from visual.form import MOST, Form
 from visual.labels import for_html, note
 from visual.parts import RECUT_METHODS
 from visual.session import Turn
@@ -41,13 +41,14 @@ class Recutting:
         self.parts, self.studio, self.language = common.parts, common.studio, common.language
 
     def tab(self, event: gr.SelectData, request: gr.Request) -> dict:
-        """The tab was opened: begin with the run's own settings."""
+        """The tab was opened: begin with the run's own settings, as far as the sliders go."""
         if event.value != self.common.say("page.tab_what_if"):
             return {self.parts.what_if_note: gr.skip()}
         turn = self.common.visit(request).shown
         own = turn.settings if turn else Settings()
         method = own.policy if own.policy in RECUT_METHODS else "eagle2"
-        values = (method, own.shape.top_k, own.shape.depth, own.shape.max_nodes)
+        shape = (min(getattr(own.shape, name), getattr(MOST, name)) for name in ("top_k", "depth", "max_nodes"))
+        values = (method, *shape)
         return {**dict(zip(self.parts.what_if, values, strict=True)), **self.cut(request, *values)}
 
     def cut(self, request: gr.Request, *values: object) -> dict:

@@ -90,6 +90,7 @@ PAGE_ENGLISH = {
     "form.unknown_method": "The method “{method}” is unknown; choose one of the list.",
     "form.no_number": "{name} is “{value}”; it must be a number.",
     "form.range": "{name} is {value}; it must be a whole number from {least} to {most}.",
+    "form.range_real": "{name} is {value}; it must be a number from {least} to {most}.",
     "form.pool": "Pool: {k} + {less} × {k}² = {pool} nodes are drafted; the {kept} best are kept.",
     "form.pool_chain": "A chain: {pool} nodes are drafted, {kept} are kept.",
     "form.pool_static": "{kept} nodes in {d} levels, at the same places in every round.",

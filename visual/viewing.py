@@ -56,18 +56,19 @@ class Viewing:
     def load(self, request: gr.Request) -> dict:
         """The first sight: a link's prompt and settings, else a recorded run that plays."""
         visit = self.common.visit(request)
-        asked = link.read(dict(request.query_params), self.studio.options.max_new_tokens)
+        options = self.studio.options
+        asked = link.read(dict(request.query_params), options.max_new_tokens)
         if asked.prompt:
             typed = {self.parts.prompt: asked.prompt, self.parts.system: asked.system}
             try:
-                form = Form.of(asked.form.settings(self.studio.options.max_new_tokens, self.language))
+                form = Form.of(asked.form.settings(options.max_new_tokens, self.language, options.methods))
             except ValueError as error:
                 return {**self._first(visit), **typed, **self._refused(visit, error)}
             return {
                 **typed,
                 **{field: getattr(form, name) for field, name in zip(self.parts.fields, FIELDS, strict=True)},
                 self.parts.pending: asked.round or -1,
-                self.parts.meaning: explain(form, self.studio.options.max_new_tokens, self.language),
+                self.parts.meaning: explain(form, options.max_new_tokens, self.language),
             }
         if asked.recording and asked.recording not in RECORDINGS:
             fault = ValueError(self.common.say("status.no_recording", name=asked.recording))

@@ -89,6 +89,7 @@ PAGE = {
     "form.unknown_method": "没有名为“{method}”的方法；请从列表中选择。",
     "form.no_number": "“{name}”的值是“{value}”；它必须是数。",
     "form.range": "“{name}”的值是 {value}；它必须是 {least} 到 {most} 之间的整数。",
+    "form.range_real": "“{name}”的值是 {value}；它必须是 {least} 到 {most} 之间的数。",
     "form.pool": "候选池：共起草 {k} + {less} × {k}² = {pool} 个节点，保留最好的 {kept} 个。",
     "form.pool_chain": "链式草稿：起草 {pool} 个节点，保留 {kept} 个。",
     "form.pool_static": "{d} 层共 {kept} 个节点，每一轮都在相同的位置。",
