@@ -18,7 +18,7 @@ from visual.common import Common
 from visual.form import MOST, Form
 from visual.labels import for_html, note
 from visual.parts import RECUT_METHODS
-from visual.session import Turn
+from visual.session import Turn, Visit
 
 UNKNOWN = -1
 """The id of a bonus token that nobody asked the target for."""
@@ -63,6 +63,13 @@ class Recutting:
 
     def _answer(self, request: gr.Request, values: tuple, make: Callable[[Turn, int, Settings], Version]) -> dict:
         visit = self.common.visit(request)
+        asked, turn = object(), visit.shown
+        visit.latest["what_if"] = asked
+        told = self._told(visit, values, make)
+        late = visit.latest["what_if"] is not asked or visit.shown is not turn
+        return {self.parts.what_if_note: gr.skip()} if late else told
+
+    def _told(self, visit: Visit, values: tuple, make: Callable[[Turn, int, Settings], Version]) -> dict:
         turn = visit.shown
         if turn is None or not turn.rounds:
             return self._empty("what_if.none")

@@ -217,14 +217,20 @@ class Running:
             yield {self.parts.status: self.common.tell("metrics.compare_none", True)}
             return
         yield {self.parts.status: self.common.tell("metrics.comparing")}
+        rounds = len(turn.rounds)
         try:
             self.common.check_pair(turn)
-            turn.found = self.studio.compare(turn)
+            found = self.studio.compare(turn)
         except Exception as error:  # whatever it is, the status line must not go on promising a result
             yield self.common.fault(error)
             return
+        if len(turn.rounds) == rounds:  # else it went on meanwhile, and this is about a part of it
+            turn.found = found
+        if turn.found is not found or visit.shown is not turn:
+            yield {self.parts.status: gr.skip()}
+            return
         summary = self.common.summary(turn)
-        told = panels.told_speedup(turn.found, self.language)
+        told = panels.told_speedup(found, self.language)
         yield {
             self.parts.status: self.common.tell("status.fault", fault=told),
             self.parts.chips: summary[self.parts.chips],

@@ -1,4 +1,4 @@
-"""What the page shows where a run fails: nothing stays live, no button dead, and nothing that was typed is lost."""
+"""What the page shows where a run fails or an answer comes late: nothing stays live, dead, or of another run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
+from visual.drawing import Drawing
 from visual.form import Form
+from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
 from visual.viewing import Viewing
@@ -149,3 +151,64 @@ def test_whatever_measuring_fails_with_is_told(page, engine, monkeypatch):
     page.generate("one two")
     monkeypatch.setattr(type(engine), "check", lambda *_: {}["plain"])
     assert "KeyError" in page.run(page.running.compare(VISITOR))[page.parts.status]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch, common):
+    """meanwhile(name, done): while the studio does what it has that name for, the visitor does something else."""
+
+    def put(name: str, done) -> None:
+        real = getattr(common.studio, name)
+
+        def slow(*asked):
+            answer = real(*asked)
+            monkeypatch.setattr(common.studio, name, real)
+            done()
+            return answer
+
+        monkeypatch.setattr(common.studio, name, slow)
+
+    return put
+
+
+def test_a_measurement_is_not_shown_as_another_run_s(page, meanwhile):
+    page.generate("one two")
+    turn = page.visit.last
+    meanwhile("compare", lambda: page.viewing.recording("counting", VISITOR))
+    *_, told = page.running.compare(VISITOR)
+    assert list(told) == [page.parts.status]
+    assert told[page.parts.status] == gr.skip()
+    assert turn.found.checked == 20
+
+
+def test_a_measurement_of_a_part_is_not_shown_as_the_whole_run_s(page, meanwhile):
+    page.run(page.running.step(VISITOR, "one two", "", *VALUES))
+    meanwhile("compare", lambda: page.generate(""))
+    *_, told = page.running.compare(VISITOR)
+    assert list(told) == [page.parts.status]
+    assert page.visit.last.found is None
+
+
+OTHERWISE = ("eagle2", 3, 3, 2)
+
+
+def test_a_round_grown_too_late_does_not_replace_what_the_sliders_say_by_then(page, common, meanwhile):
+    page.generate("one two")
+    recutting, shown = Recutting(common), []
+    meanwhile("regrow", lambda: shown.append(recutting.cut(VISITOR, *OTHERWISE)))
+    told = recutting.grow(VISITOR, *VALUES[:4])
+    assert common.parts.what_if_table in shown[0]
+    assert list(told) == [common.parts.what_if_note]
+    meanwhile("regrow", lambda: page.viewing.recording("counting", VISITOR))
+    assert list(recutting.grow(VISITOR, *VALUES[:4])) == [common.parts.what_if_note]
+
+
+def test_trees_grown_too_late_do_not_replace_what_was_picked_by_then(page, common, meanwhile):
+    page.generate("one two")
+    drawing = Drawing(common)
+    picked = SimpleNamespace(_data={"paths": "[0]"})
+    meanwhile("regrow", lambda: drawing.picked(picked, VISITOR))
+    *_, told = drawing.grow(VISITOR, "[0], [1]")
+    assert list(told) == [common.parts.own.note]
+    *_, told = drawing.grow(VISITOR, "[0], [1]")
+    assert common.parts.own.table in told
