@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,7 @@ class Viewing:
         self.common = common
         self.parts, self.studio, self.language = common.parts, common.studio, common.language
         self.opened = opened
+        self._choosing = threading.Lock()
 
     def tick(self, request: gr.Request) -> dict:
         """While the models load, say so once; say when they are there, or why not; then be quiet.
@@ -107,9 +109,10 @@ class Viewing:
         if visit.busy:
             return {self.parts.status: self.common.tell("status.busy", True)}
         visit.quiet = True
-        if name not in RECORDINGS or (visit.shown is not None and visit.shown.recording == name):
-            return {self.parts.status: gr.skip()}  # Gradio tells of one choice twice at times
-        return self._load(visit, name, recording(name))
+        with self._choosing:
+            if name not in RECORDINGS or (visit.shown is not None and visit.shown.recording == name):
+                return {self.parts.status: gr.skip()}  # Gradio tells of one choice twice at times, also at once
+            return self._load(visit, name, recording(name))
 
     def upload(self, path: str | None, request: gr.Request) -> dict:
         visit = self.common.visit(request)
