@@ -47,8 +47,8 @@ class Returning:
             return {self.parts.status: self.common.tell("status.busy", True)}
         try:
             turn = visit.switch(str(event._data.get("run")))
-        except ValueError as error:
-            return self.common.fault(error)
+        except ValueError:
+            return {self.parts.status: self.common.tell("back.gone", True)}
         visit.quiet = True
         return {
             **self.common.summary(turn),

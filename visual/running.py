@@ -158,6 +158,8 @@ class Running:
         was = visit.shown
         if was is None:
             raise ValueError(self.common.say("status.nothing"))
+        if was is not visit.last:
+            raise ValueError(self.common.say("status.followed"))
         asked = form.settings(self.studio.options.max_new_tokens, self.language)
         settings = replace(asked, sampling=was.settings.sampling)
         turn = visit.again(settings, self.studio.engine_for(settings))

@@ -52,6 +52,7 @@ PAGE_ENGLISH = {
     "status.done_length": "Done: the length limit of this run is reached.",
     "status.busy": "A run is going on in this tab: stop it first, or wait for its end.",
     "status.nothing": "Nothing to go on with: write a prompt first.",
+    "status.followed": "Other turns follow that run, so it cannot be run again: open the last one, or a new chat.",
     "status.applies": "These settings apply to the next prompt; the open run keeps its own.",
     "status.fault": "{fault}",
     "status.left_behind": "The conversation of the other language's page could not be brought along: the server does "

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
+from visual.common import Common
 from visual.drawing import Drawing
 from visual.form import Form
+from visual.parts import Parts
 from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
@@ -212,3 +214,16 @@ def test_trees_grown_too_late_do_not_replace_what_was_picked_by_then(page, commo
     assert list(told) == [common.parts.own.note]
     *_, told = drawing.grow(VISITOR, "[0], [1]")
     assert common.parts.own.table in told
+
+
+def test_what_cannot_be_run_again_or_gone_back_to_is_said_in_the_page_s_language(common, engine):
+    with gr.Blocks():
+        chinese = Common(common.studio, Parts("", 64, common.studio.options.methods, "zh"), "zh")
+    visit, running = chinese.visit(VISITOR), Running(chinese)
+    first = visit.begin(engine, "one", "", Form(*VALUES).settings(64))
+    visit.begin(engine, "two", "", Form(*VALUES).settings(64))
+    visit.shown = first
+    *_, told = running.own_tree(VISITOR, "", "", *VALUES)
+    assert "这次运行之后还有其他轮次" in told[chinese.parts.status]
+    gone = Returning(chinese, running).future(VISITOR, SimpleNamespace(_data={"run": "run-0"}))
+    assert "这种后文已不在当前对话中" in gone[chinese.parts.status]
