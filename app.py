@@ -65,7 +65,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--max-new-tokens-limit", type=int, default=default.max_new_tokens, help=f"tokens per run at most {shown}"
     )
     parser.add_argument("--runs", type=int, default=default.runs, help=f"runs that go on at once {shown}")
-    parser.add_argument("--waiting", type=int, default=default.waiting, help=f"runs that may wait for a place {shown}")
+    parser.add_argument(
+        "--waiting",
+        type=int,
+        default=default.waiting,
+        help=f"runs that may wait for a place; more are turned away {shown}",
+    )
     parser.add_argument(
         "--upload-mb", type=int, default=default.upload_mb, help=f"largest saved run that is read {shown}"
     )
@@ -99,7 +104,8 @@ def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
     )
     studio = Studio(owner)
     blocks = page.build(studio, opened)
-    blocks.queue(max_size=options.runs + options.waiting, default_concurrency_limit=options.runs)
+    # What runs has left the queue, and what needs no model never enters it (`page.QUICK`).
+    blocks.queue(max_size=options.waiting, default_concurrency_limit=options.runs)
     return blocks, studio
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass, field
 
 import gradio as gr
 
 from eagle2.trace import Settings
-from visual import chat, panels
+from visual import chat, panels, player
 from visual.figures import statistics
 from visual.form import Form
 from visual.labels import note
@@ -17,6 +18,19 @@ from visual.session import Turn, Visit
 from visual.strings import say
 from visual.studio import Studio
 from visual.visits import Visits
+
+FORESEEN = (ValueError, OSError, MemoryError, FloatingPointError, RuntimeError)
+"""What faults that were thought of are raised as: their text is a sentence for the reader."""
+
+
+def sentence(error: Exception) -> str:
+    """What is said of a fault. One that nobody thought of is told with its type; the owner's console has the rest."""
+    if isinstance(error, gr.Error):  # how a ZeroGPU Space tells of its quotas
+        return error.message
+    if isinstance(error, FORESEEN):
+        return str(error) or type(error).__name__
+    traceback.print_exception(error)
+    return f"{type(error).__name__}: {error}"
 
 
 @dataclass
@@ -48,7 +62,7 @@ class Common:
         return self.tell("status.loaded", name=chat.title(turn, self.language), rounds=len(turn.rounds), pair=pair)
 
     def fault(self, error: Exception) -> dict:
-        return {self.parts.status: self.tell("status.fault", True, fault=str(error))}
+        return {self.parts.status: self.tell("status.fault", True, fault=sentence(error))}
 
     def check_pair(self, turn: Turn) -> None:
         """Raise ValueError where the run was made by another pair than the one in use, so that it cannot go on here."""
@@ -93,6 +107,13 @@ class Common:
     def log(self, visit: Visit) -> str:
         """The chat as it is now."""
         return chat.message(visit.turns, self.language, visit.futures)
+
+    def standing(self, turn: Turn | None, at: int) -> str:
+        """The player's message that shows a run as it stands, from round `at`; None: no run."""
+        if turn is None or not turn.rounds:
+            return player.message_reset(turn.run if turn else "none", live=False)
+        at = min(max(at, 0), len(turn.rounds) - 1)
+        return player.message_load(turn.run, turn, at, "last", language=self.language)
 
     def summary(self, turn: Turn | None) -> dict:
         """Chips, table and statistics of a run."""

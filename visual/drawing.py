@@ -131,12 +131,16 @@ class Drawing:
         if turn is None:
             yield {self.parts.own.note: self.common.tell("own.none")}
             return
+        asked = visit.latest["own"] = object()
         try:
             tree = read_tree(text, self.language)
             self.common.allowed(replace(turn.settings, policy="eagle2", paths=None, drafter=None, max_new_tokens=1))
             rows = self.weighing.grown(turn, tree, lambda settings: self.studio.regrow(turn, index, settings))
         except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
             yield {self.parts.own.note: note(str(error), alert=True)}
+            return
+        if visit.latest["own"] is not asked or visit.shown is not turn:  # another tree or round is shown by now
+            yield {self.parts.own.note: gr.skip()}
             return
         yield {self.parts.own.note: self.common.tell("own.grown"), self.parts.own.table: self._table(turn, index, rows)}
 
@@ -149,6 +153,7 @@ class Drawing:
 
     def _round(self, request: gr.Request, text: str) -> dict:
         turn, index = self._shown(request)
+        self.common.visit(request).latest["own"] = object()
         if turn is None or not turn.rounds[index].token:
             told = self.common.tell("own.none" if turn is None else "own.no_nodes", round=index + 1)
             return {self.parts.own.note: told, self.parts.own.table: "", self.parts.own.picker: picker.empty()}
@@ -163,6 +168,7 @@ class Drawing:
 
     def _told(self, request: gr.Request, tree: Paths | None, text: str = "", fault: Exception | None = None) -> dict:
         """Note and table for a tree, or for a text that is none."""
+        self.common.visit(request).latest["own"] = object()
         if tree is None:
             told = note(str(fault), alert=True) if text.strip() else self.common.tell("own.nothing_yet")
             return {self.parts.own.note: told, self.parts.own.table: ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eagle2.config import (
@@ -17,7 +18,7 @@ from eagle2.config import (
     pool_size,
     rule_of,
 )
-from eagle2.methods import DRAFTERS, LOOKUP, drafter_of
+from eagle2.methods import DRAFT_MODEL, DRAFTERS, LOOKUP, drafter_of
 from eagle2.paths import Paths, PathsError, extent, parse, to_text
 from eagle2.trace import Settings
 from visual.labels import for_html, note
@@ -25,6 +26,9 @@ from visual.strings import say
 
 MOST = TreeShape(top_k=32, depth=12, max_nodes=256)
 """What a visitor can ask for: larger trees are neither faster nor readable."""
+
+MOST_TEMPERATURE, LEAST_TOP_P = 2.0, 0.05
+"""Beyond these a text is noise, or greedy under another name."""
 
 MOST_SEED = 2**53 - 1
 """The largest whole number that a browser holds exactly."""
@@ -68,11 +72,16 @@ class Form:
         except ValueError:
             return False
 
-    def settings(self, most_new_tokens: int, language: str = "en") -> Settings:
-        """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it."""
-        if self.method not in (*METHODS, STATIC):
+    def settings(
+        self, most_new_tokens: int, language: str = "en", methods: Sequence[str] = (*METHODS, STATIC)
+    ) -> Settings:
+        """Checked settings. Raises ValueError in one sentence, in the reader's language where we wrote it.
+
+        methods: those that the page offers.
+        """
+        if self.method not in methods:
             raise ValueError(say("form.unknown_method", language, method=str(self.method)[:40]))
-        if self.drafter not in ("", *DRAFTERS):
+        if self.drafter not in drafters(methods):
             raise ValueError(say("form.unknown_drafter", language, drafter=str(self.drafter)[:40]))
         shape = TreeShape(
             self._whole("top_k", MOST.top_k, language),
@@ -80,8 +89,8 @@ class Form:
             self._whole("max_nodes", MOST.max_nodes, language),
         )
         sampling = Sampling(
-            self._number("temperature", language),
-            self._number("top_p", language),
+            self._real("temperature", 0, MOST_TEMPERATURE, language),
+            self._real("top_p", LEAST_TOP_P, 1, language),
             self._whole("sample_top_k", 2**31, language, least=0),
             self._whole("seed", MOST_SEED, language, least=0),
         )
@@ -101,12 +110,24 @@ class Form:
             raise ValueError(fault)
         return number
 
+    def _real(self, name: str, least: float, most: float, language: str) -> float:
+        value = self._number(name, language)
+        if not least <= value <= most:
+            told, bounds = say(f"form.{name}", language), {"least": f"{least:g}", "most": f"{most:g}"}
+            raise ValueError(say("form.range_real", language, name=told, value=f"{value:g}", **bounds))
+        return value
+
     def _whole(self, name: str, most: int, language: str, least: int = 1) -> int:
         value = self._number(name, language)
         if value != int(value) or not least <= value <= most:
             told = say(f"form.{name}", language)
             raise ValueError(say("form.range", language, name=told, value=f"{value:g}", least=least, most=most))
         return int(value)
+
+
+def drafters(methods: Sequence[str]) -> tuple[str, ...]:
+    """What can be chosen as drafter beside these methods; first "", the method's own."""
+    return ("", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in methods))
 
 
 def read_tree(text: object, language: str = "en") -> Paths:

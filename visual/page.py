@@ -27,7 +27,9 @@ from visual.viewing import Viewing
 from visual.visits import Visits
 
 MODEL = {"concurrency_id": "model", "show_progress": "hidden"}
-QUICK = {"show_progress": "hidden", "concurrency_limit": 16}
+"""What the models are needed for waits its turn in the queue, which is bounded."""
+QUICK = {"show_progress": "hidden", "queue": False}
+"""The rest is answered at once, however many wait: a run can always be stopped."""
 
 DOWNLOAD = """(text, name, type) => {
   if (!text) return;
@@ -90,7 +92,7 @@ def wire(blocks: gr.Blocks, p: Parts, run: Running, view: Viewing, switch: Switc
     p.clear.click(run.clear, None, shown, **QUICK)
     for button, text in zip(p.examples, PROMPTS, strict=True):
         button.click(lambda text=text: text, None, p.prompt, **QUICK).then(run.generate, asked, shown, **MODEL)
-    p.recorded.input(view.recording, p.recorded, shown, **{**QUICK, "trigger_mode": "once", "concurrency_limit": 1})
+    p.recorded.input(view.recording, p.recorded, shown, trigger_mode="once", **QUICK)
     p.upload.upload(view.upload, p.upload, [*shown, p.upload], **QUICK)
     # Gradio by default forgets an event while the one before is being answered.
     p.player.need(view.need, None, p.player, trigger_mode="multiple", **QUICK)

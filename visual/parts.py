@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import gradio as gr
 
-from eagle2.methods import DRAFT_MODEL, DRAFTERS
 from eagle2.recut import LIKELIEST
 from visual import chat, figures, lesson, panels, player
 from visual.figures.session import HEIGHT
-from visual.form import MOST, Form, explain
+from visual.form import LEAST_TOP_P, MOST, MOST_TEMPERATURE, Form, drafters, explain
 from visual.labels import for_html
 from visual.languages import others
 from visual.parts_models import Models
@@ -130,9 +129,8 @@ class Parts:
             label=t("form.method"),
             elem_id="method",
         )
-        drafters = ["", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in self.methods)]
         self.drafter = gr.Dropdown(
-            choices=[(t(f"drafter.{who or 'own'}"), who) for who in drafters],
+            choices=[(t(f"drafter.{who or 'own'}"), who) for who in drafters(self.methods)],
             value=default.drafter,
             label=t("form.drafter"),
             info=t("form.drafter_info"),
@@ -156,8 +154,8 @@ class Parts:
         self.depth = slider("depth", 1, MOST.depth, 1)
         self.max_nodes = slider("max_nodes", 1, MOST.max_nodes, 1)
         gr.HTML(f"<h3>{for_html(t('form.law'))}</h3>", padding=False)
-        self.temperature = slider("temperature", 0, 2, 0.05)
-        self.top_p = slider("top_p", 0.05, 1, 0.05)
+        self.temperature = slider("temperature", 0, MOST_TEMPERATURE, 0.05)
+        self.top_p = slider("top_p", LEAST_TOP_P, 1, 0.05)
         self.sample_top_k = gr.Number(
             default.sample_top_k,
             label=t("form.sample_top_k"),

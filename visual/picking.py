@@ -33,7 +33,7 @@ class Picking:
         visit, load = self.common.visit(request), self.studio.load
         running = load is not None and load.state == "running"
         shown = {self.fields.progress: pairs.progress(load, self.language)} if running else {}
-        return {**self._used(), **self._known(visit), **self._buttons(running), **shown}
+        return {**self._used(), **self._known(visit), **self._rights(visit), **self._buttons(running), **shown}
 
     def prove(self, key: str, request: gr.Request) -> dict:
         """The owner's key was given."""
@@ -43,9 +43,8 @@ class Picking:
             return {self.fields.progress: self.common.tell("pair.key_wrong", True)}
         return {
             self.fields.key: "",
-            self.fields.proof: gr.update(visible=False),
-            self.fields.form: gr.update(visible=True),
             self.fields.progress: "",
+            **self._rights(visit),
             **self._known(visit),
         }
 
@@ -123,8 +122,16 @@ class Picking:
         return {self.fields.used: pairs.used_card(self.studio.used, self.common.models(), self.language)}
 
     def _known(self, visit: Visit) -> dict:
-        device, dtype, free = self.studio.room()
+        try:
+            device, dtype, free = self.studio.room()
+        except ValueError as error:  # the owner asked for a device or a dtype that is not to be had here
+            return {self.fields.known: note(str(error), alert=True)}
         return {self.fields.known: pairs.known_table(dtype, device, free, self.may(visit), self.language)}
+
+    def _rights(self, visit: Visit) -> dict:
+        """The form for who may use it, else the field for the key: a visit can come from another language's page."""
+        may = self.may(visit)
+        return {self.fields.proof: gr.update(visible=not may), self.fields.form: gr.update(visible=may)}
 
     def _buttons(self, running: bool) -> dict:
         return {

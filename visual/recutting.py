@@ -15,10 +15,10 @@ from eagle2.recut import as_round, cut_again, outcome
 from eagle2.trace import Round, Settings
 from visual import chat, figures, panels
 from visual.common import Common
-from visual.form import Form
+from visual.form import MOST, Form
 from visual.labels import for_html, note
 from visual.parts import RECUT_METHODS
-from visual.session import Turn
+from visual.session import Turn, Visit
 
 UNKNOWN = -1
 """The id of a bonus token that nobody asked the target for."""
@@ -41,13 +41,14 @@ class Recutting:
         self.parts, self.studio, self.language = common.parts, common.studio, common.language
 
     def tab(self, event: gr.SelectData, request: gr.Request) -> dict:
-        """The tab was opened: begin with the run's own settings."""
+        """The tab was opened: begin with the run's own settings, as far as the sliders go."""
         if event.value != self.common.say("page.tab_what_if"):
             return {self.parts.what_if_note: gr.skip()}
         turn = self.common.visit(request).shown
         own = turn.settings if turn else Settings()
         method = own.policy if own.policy in RECUT_METHODS else "eagle2"
-        values = (method, own.shape.top_k, own.shape.depth, own.shape.max_nodes)
+        shape = (min(getattr(own.shape, name), getattr(MOST, name)) for name in ("top_k", "depth", "max_nodes"))
+        values = (method, *shape)
         return {**dict(zip(self.parts.what_if, values, strict=True)), **self.cut(request, *values)}
 
     def cut(self, request: gr.Request, *values: object) -> dict:
@@ -62,6 +63,13 @@ class Recutting:
 
     def _answer(self, request: gr.Request, values: tuple, make: Callable[[Turn, int, Settings], Version]) -> dict:
         visit = self.common.visit(request)
+        asked, turn = object(), visit.shown
+        visit.latest["what_if"] = asked
+        told = self._told(visit, values, make)
+        late = visit.latest["what_if"] is not asked or visit.shown is not turn
+        return {self.parts.what_if_note: gr.skip()} if late else told
+
+    def _told(self, visit: Visit, values: tuple, make: Callable[[Turn, int, Settings], Version]) -> dict:
         turn = visit.shown
         if turn is None or not turn.rounds:
             return self._empty("what_if.none")

@@ -47,15 +47,13 @@ class Returning:
             return {self.parts.status: self.common.tell("status.busy", True)}
         try:
             turn = visit.switch(str(event._data.get("run")))
-        except ValueError as error:
-            return self.common.fault(error)
+        except ValueError:
+            return {self.parts.status: self.common.tell("back.gone", True)}
         visit.quiet = True
-        at = max(0, len(turn.rounds) - 1)
-        loaded = player.message_load(turn.run, turn, at, "last", language=self.language)
         return {
             **self.common.summary(turn),
             **self.common.buttons(visit),
             self.parts.log: self.common.log(visit),
-            self.parts.player: loaded if turn.rounds else player.message_reset(turn.run, live=False),
+            self.parts.player: self.common.standing(turn, len(turn.rounds) - 1),
             self.parts.status: self.common.tell("back.switched", place=visit.futures.index(turn) + 1),
         }

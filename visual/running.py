@@ -84,12 +84,14 @@ class Running:
     def run(self, visit: Visit, begin: Callable[[], tuple[Turn, dict]], limit: int | None = None) -> Iterator[dict]:
         """A visitor's run, at most `limit` rounds of it. begin: gives the turn, and what the page shows at its start.
 
-        A ValueError of `begin` is shown and leaves everything as it was.
+        A fault of `begin`, or before the first round, is shown and leaves everything as it was. After a later one the
+        run stands stopped, with the rounds it has.
         """
         if visit.busy:
             yield {self.parts.status: self.common.tell("status.busy", True)}
             return
         visit.busy, visit.halt, visit.quiet = True, False, True
+        before, turn, shown = replace(visit), None, {}
         try:
             yield {
                 self.parts.status: self.common.tell(
@@ -100,13 +102,36 @@ class Running:
             turn, shown = begin()
             yield shown
             yield from self._stream(visit, turn, limit)
-        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
+        except Exception as error:  # whatever it is, the buttons must not stay as a run has them
             visit.busy = False
-            yield {**self.common.fault(error), **self.common.buttons(visit)}
+            left = {} if turn is None else self._broken_off(visit, turn, before, shown)
+            yield {**left, **self.common.fault(error), **self.common.buttons(visit)}
         finally:
             visit.busy = False
             if visit.last is not None and not self.studio.serves(visit.last.pair):
                 visit.close()  # the pair was switched since the last round
+
+    def _broken_off(self, visit: Visit, turn: Turn, before: Visit, begun: dict) -> dict:
+        """What the page shows after a fault. begun: what it showed at the run's start. A run of which not one round
+        came is taken back, and its prompt stands in the box again.
+        """
+        looking = visit.shown is turn
+        if turn.rounds:
+            return self._ended(turn) if looking else {}
+        visit.turns, visit.futures = before.turns, before.futures
+        left = {self.parts.log: self.common.log(visit)}
+        if self.parts.prompt in begun:
+            left[self.parts.prompt] = turn.asked[-1]["content"]
+        if looking:
+            visit.shown = was = before.shown
+            left |= {self.parts.player: self.common.standing(was, before.round), **self.common.summary(was)}
+            if self.parts.recorded in begun:
+                left[self.parts.recorded] = was.recording or None if was else None
+        return left
+
+    def _ended(self, turn: Turn) -> dict:
+        """The run that is shown has come to a halt: the browser asks for the rounds it lacks."""
+        return {self.parts.player: player.message_end(turn.run, len(turn.rounds)), **self.common.summary(turn)}
 
     def _turn(self, visit: Visit, prompt: str, system: str, form: Form) -> tuple[Turn, dict]:
         """The run to go on with, and what the page shows at its start. On ValueError the prompt's text stays."""
@@ -125,11 +150,7 @@ class Running:
         self.common.check_pair(turn)
         if visit.shown is not turn:
             visit.shown = turn
-            return turn, {
-                self.parts.player: player.message_load(
-                    turn.run, turn, len(turn.rounds) - 1, "last", language=self.language
-                )
-            }
+            return turn, {self.parts.player: self.common.standing(turn, len(turn.rounds) - 1)}
         return turn, {self.parts.status: self.common.tell("status.generating")}
 
     def _again(self, visit: Visit, _: str, __: str, form: Form) -> tuple[Turn, dict]:
@@ -137,6 +158,8 @@ class Running:
         was = visit.shown
         if was is None:
             raise ValueError(self.common.say("status.nothing"))
+        if was is not visit.last:
+            raise ValueError(self.common.say("status.followed"))
         asked = form.settings(self.studio.options.max_new_tokens, self.language)
         settings = replace(asked, sampling=was.settings.sampling)
         turn = visit.again(settings, self.studio.engine_for(settings))
@@ -179,11 +202,10 @@ class Running:
             if limit
             else "status.stopped"
         )
-        seen = {self.parts.player: player.message_end(turn.run, count), **self.common.summary(turn)}
         yield {
             self.parts.status: self.common.tell(key, round=count),
             **self.common.buttons(visit),
-            **(seen if visit.shown is turn else {}),
+            **(self._ended(turn) if visit.shown is turn else {}),
         }
 
     def compare(self, request: gr.Request) -> Iterator[dict]:
@@ -197,14 +219,20 @@ class Running:
             yield {self.parts.status: self.common.tell("metrics.compare_none", True)}
             return
         yield {self.parts.status: self.common.tell("metrics.comparing")}
+        rounds = len(turn.rounds)
         try:
             self.common.check_pair(turn)
-            turn.found = self.studio.compare(turn)
-        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
+            found = self.studio.compare(turn)
+        except Exception as error:  # whatever it is, the status line must not go on promising a result
             yield self.common.fault(error)
             return
+        if len(turn.rounds) == rounds:  # else it went on meanwhile, and this is about a part of it
+            turn.found = found
+        if turn.found is not found or visit.shown is not turn:
+            yield {self.parts.status: gr.skip()}
+            return
         summary = self.common.summary(turn)
-        told = panels.told_speedup(turn.found, self.language)
+        told = panels.told_speedup(found, self.language)
         yield {
             self.parts.status: self.common.tell("status.fault", fault=told),
             self.parts.chips: summary[self.parts.chips],

@@ -111,6 +111,7 @@ class Visit:
     what the open figures were drawn from. owner: whether it proved to be the page's. awaited: the load it began, until
     it was told of its end.
     beside: the two runs of a comparison, () before the first.
+    latest: by tab, what was asked for there last; an answer to anything earlier comes too late.
     futures: of the last turn, in the order they were begun and the present one among them; () where there is no other.
     """
 
@@ -125,6 +126,7 @@ class Visit:
     owner: bool = False
     awaited: Load | None = None
     beside: tuple[Turn, ...] = ()
+    latest: dict[str, object] = field(default_factory=dict)
     futures: tuple[Turn, ...] = ()
 
     @property

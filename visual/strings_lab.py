@@ -95,6 +95,7 @@ LAB_ENGLISH = {
     "back.place": "{place} of {count}",
     "back.earlier": "The future before",
     "back.later": "The next future",
+    "back.gone": "That future is not part of this conversation any more.",
     "back.none": "Only the last run made here can be gone back in, and this is another.",
     "back.switched": "Future {place} of this answer, as it was left.",
     # figures over a session

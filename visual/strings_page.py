@@ -52,6 +52,7 @@ PAGE_ENGLISH = {
     "status.done_length": "Done: the length limit of this run is reached.",
     "status.busy": "A run is going on in this tab: stop it first, or wait for its end.",
     "status.nothing": "Nothing to go on with: write a prompt first.",
+    "status.followed": "Other turns follow that run, so it cannot be run again: open the last one, or a new chat.",
     "status.applies": "These settings apply to the next prompt; the open run keeps its own.",
     "status.fault": "{fault}",
     "status.left_behind": "The conversation of the other language's page could not be brought along: the server does "
@@ -90,6 +91,7 @@ PAGE_ENGLISH = {
     "form.unknown_method": "The method “{method}” is unknown; choose one of the list.",
     "form.no_number": "{name} is “{value}”; it must be a number.",
     "form.range": "{name} is {value}; it must be a whole number from {least} to {most}.",
+    "form.range_real": "{name} is {value}; it must be a number from {least} to {most}.",
     "form.pool": "Pool: {k} + {less} × {k}² = {pool} nodes are drafted; the {kept} best are kept.",
     "form.pool_chain": "A chain: {pool} nodes are drafted, {kept} are kept.",
     "form.pool_static": "{kept} nodes in {d} levels, at the same places in every round.",

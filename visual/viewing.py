@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,7 @@ class Viewing:
         self.common = common
         self.parts, self.studio, self.language = common.parts, common.studio, common.language
         self.opened = opened
+        self._choosing = threading.Lock()
 
     def tick(self, request: gr.Request) -> dict:
         """While the models load, say so once; say when they are there, or why not; then be quiet.
@@ -56,18 +58,19 @@ class Viewing:
     def load(self, request: gr.Request) -> dict:
         """The first sight: a link's prompt and settings, else a recorded run that plays."""
         visit = self.common.visit(request)
-        asked = link.read(dict(request.query_params), self.studio.options.max_new_tokens)
+        options = self.studio.options
+        asked = link.read(dict(request.query_params), options.max_new_tokens)
         if asked.prompt:
             typed = {self.parts.prompt: asked.prompt, self.parts.system: asked.system}
             try:
-                form = Form.of(asked.form.settings(self.studio.options.max_new_tokens, self.language))
+                form = Form.of(asked.form.settings(options.max_new_tokens, self.language, options.methods))
             except ValueError as error:
                 return {**self._first(visit), **typed, **self._refused(visit, error)}
             return {
                 **typed,
                 **{field: getattr(form, name) for field, name in zip(self.parts.fields, FIELDS, strict=True)},
                 self.parts.pending: asked.round or -1,
-                self.parts.meaning: explain(form, self.studio.options.max_new_tokens, self.language),
+                self.parts.meaning: explain(form, options.max_new_tokens, self.language),
             }
         if asked.recording and asked.recording not in RECORDINGS:
             fault = ValueError(self.common.say("status.no_recording", name=asked.recording))
@@ -106,9 +109,10 @@ class Viewing:
         if visit.busy:
             return {self.parts.status: self.common.tell("status.busy", True)}
         visit.quiet = True
-        if name not in RECORDINGS or (visit.shown is not None and visit.shown.recording == name):
-            return {self.parts.status: gr.skip()}  # Gradio tells of one choice twice at times
-        return self._load(visit, name, recording(name))
+        with self._choosing:
+            if name not in RECORDINGS or (visit.shown is not None and visit.shown.recording == name):
+                return {self.parts.status: gr.skip()}  # Gradio tells of one choice twice at times, also at once
+            return self._load(visit, name, recording(name))
 
     def upload(self, path: str | None, request: gr.Request) -> dict:
         visit = self.common.visit(request)

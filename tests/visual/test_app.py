@@ -7,7 +7,9 @@ import re
 import urllib.request
 from pathlib import Path
 
+import gradio as gr
 import pytest
+from fastapi.testclient import TestClient
 from fixtures_edges import TRACE
 from serving import serving
 
@@ -52,9 +54,28 @@ def test_options_reach_the_models_and_the_limits():
     assert (o.max_new_tokens, o.runs, o.waiting, o.upload_mb) == (64, 2, 3, 5)
 
 
-def test_the_queue_holds_what_runs_and_what_may_wait():
+def test_only_what_needs_the_models_waits_and_no_more_of_it_than_the_owner_allows():
     blocks, _ = app.build(app.parse(["--runs", "2", "--waiting", "3"]))
-    assert blocks._queue.max_size == 5
+    assert (blocks._queue.max_size, blocks._queue.default_concurrency_limit) == (3, 2)
+    queued = {fn.name: (fn.concurrency_id, fn.concurrency_limit) for fn in blocks.fns.values() if fn.fn and fn.queue}
+    del queued["leave"]  # of a page that was closed: Gradio calls it past the queue
+    assert {"generate", "step", "own_tree", "link_opened", "back", "compare", "run", "grow"} == queued.keys()
+    assert set(queued.values()) == {("model", "default")}
+
+
+def test_a_full_queue_turns_a_run_away_and_lets_stop_through():
+    blocks, _ = app.build(app.parse([]))
+    client = TestClient(gr.routes.App.create_app(blocks))
+    blocks._queue.max_size = 0
+    number = {fn.name: number for number, fn in blocks.fns.items()}
+
+    def post(path: str, name: str) -> int:
+        given = [None] * len(blocks.fns[number[name]].inputs)
+        body = {"data": given, "fn_index": number[name], "session_hash": "visitor"}
+        return client.post(f"/gradio_api/{path}", json=body).status_code
+
+    assert post("queue/join", "generate") == 503
+    assert post("run/predict", "stop") == 200
 
 
 @pytest.mark.parametrize("option", ["--max-new-tokens-limit", "--runs", "--waiting", "--upload-mb"])

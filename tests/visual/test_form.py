@@ -60,8 +60,10 @@ def test_what_is_no_number_is_said_so(name, value):
         ({"seed": None}, "Seed is “”; it must be a number."),
         ({"sample_top_k": -1}, "Top-k of sampling is -1; it must be a whole number from 0 to 2147483648."),
         ({"temperature": "hot"}, "Temperature is “hot”; it must be a number."),
-        ({"temperature": -1}, "temperature is -1.0; it must be 0 (greedy) or more"),
-        ({"top_p": 0}, "top_p is 0.0; it must be above 0 and at most 1 (1 keeps every token)"),
+        ({"temperature": -1}, "Temperature is -1; it must be a number from 0 to 2."),
+        ({"temperature": "5"}, "Temperature is 5; it must be a number from 0 to 2."),
+        ({"top_p": 0}, "Top-p is 0; it must be a number from 0.05 to 1."),
+        ({"top_p": 0.01}, "Top-p is 0.01; it must be a number from 0.05 to 1."),
         ({"method": "magic"}, "The method “magic” is unknown; choose one of the list."),
         ({"method": ["eagle2"]}, "The method “['eagle2']” is unknown; choose one of the list."),
         ({"method": None}, "The method “None” is unknown; choose one of the list."),
@@ -173,3 +175,11 @@ def test_sps_is_offered_where_its_draft_model_was_given(draft_model, offered):
     methods = Options(draft_model=draft_model).methods
     assert ("sps" in methods) == offered
     assert set(METHODS) - set(methods) <= {"sps"}
+
+
+@pytest.mark.parametrize("asked", [{"method": "sps"}, {"drafter": "draft-model"}])
+def test_what_a_page_does_not_offer_is_unknown_to_it(asked):
+    offered = Options(draft_model="a-small-model").methods
+    assert replace(Form(), **asked).settings(512, methods=offered)
+    with pytest.raises(ValueError, match="unknown; choose one of the list"):
+        replace(Form(), **asked).settings(512, methods=Options().methods)

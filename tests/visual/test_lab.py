@@ -103,6 +103,15 @@ def test_what_if_begins_with_the_runs_own_settings_and_the_same_tree(common, liv
     assert pairs[::2] == pairs[1::2]
 
 
+def test_what_if_begins_no_larger_than_its_sliders_go(common):
+    large = replace(recording("counting"), settings=Settings("eagle2", TreeShape(500, 40, 5000)))
+    common.visit(VISITOR).load(large, "a file")
+    told = Recutting(common).tab(opened("page.tab_what_if", common), VISITOR)
+    assert [told[field] for field in common.parts.what_if[1:]] == [32, 12, 256]
+    for field in common.parts.what_if:
+        field.preprocess(told[field])  # what the browser sends back is taken
+
+
 def test_what_if_cuts_figure_7_to_the_two_best(common):
     common.visit(VISITOR).load(recording("figure-7"), "figure 7")
     told = Recutting(common).cut(VISITOR, "eagle2", 2, 3, 2)  # is .6, a .48: the target takes both, then " good"

@@ -336,3 +336,22 @@ def test_a_head_that_was_found_out_is_shown_folded(pair):
     assert "is a guess" not in told
     assert tiny_pair.VOCABULARY == 300
     assert "300 of 300 tokens" in told
+
+
+@pytest.mark.parametrize("options", [{"device": "cuda:99"}, {"dtype": "float7"}])
+def test_a_device_or_dtype_that_is_not_to_be_had_is_said_where_the_pairs_stand(options, engine):
+    page = Page(Studio(Options(**options, key=KEY), load=lambda *_: engine))
+    tab = SimpleNamespace(value=say("page.tab_models"))
+    for told in (page.picking.tab(tab, OWNER), page.picking.prove(KEY, OWNER), page.picking.tick(OWNER)):
+        assert next(iter(options.values())) in told[page.fields.known]
+        assert 'role="alert"' in told[page.fields.known]
+
+
+def test_an_owner_who_comes_from_another_language_s_page_finds_the_form(engine):
+    page = Page(Studio(Options(key=KEY), load=lambda *_: engine))
+    tab, arrived = SimpleNamespace(value=say("page.tab_models")), SimpleNamespace(session_hash="next page")
+    page.picking.prove(KEY, OWNER)
+    page.visits.resume(page.visits.park("owner"), "next page")
+    for who, may in ((arrived, True), (VISITOR, False)):
+        told = page.picking.tab(tab, who)
+        assert [told[part]["visible"] for part in (page.fields.form, page.fields.proof)] == [may, not may]

@@ -92,6 +92,7 @@ LAB = {
     "back.place": "{place} / {count}",
     "back.earlier": "上一种后文",
     "back.later": "下一种后文",
+    "back.gone": "这种后文已不在当前对话中。",
     "back.none": "只能回到在这里生成的最后一次运行，而这是另一次。",
     "back.switched": "这个回答的第 {place} 种后文，保持离开时的样子。",
     # figures over a session
