@@ -65,4 +65,4 @@ def test_the_shown_run_must_be_one_of_these_models(visitor):
     page.tab("Compare")
     said(page, "are the same")
     page.page.click("#beside-run")
-    said(page, "load the same models")
+    said(page, "load that pair again")
