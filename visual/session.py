@@ -241,9 +241,7 @@ def _spelling(text: str, trace: Trace) -> int:
     spelled = b""
     for count, token in enumerate(reversed(trace.prompt_ids if text else ()), 1):
         spelled = trace.tokens[token] + spelled
-        if (
-            spelled.decode(errors="replace") in wanted
-        ):  # where a character was cut, its half decodes the same everywhere
+        if spelled.decode(errors="replace") in wanted:  # half of a character that was cut is replaced in both alike
             return count
         if len(spelled) > len(wanted[1].encode()):
             break
