@@ -16,15 +16,17 @@ from visual.pairs import told
 from visual.parts import Parts
 from visual.session import Turn, Visit
 from visual.strings import say
-from visual.studio import Studio
+from visual.studio import LoadCancelled, Studio
 from visual.visits import Visits
 
 FORESEEN = (ValueError, OSError, MemoryError, FloatingPointError, RuntimeError)
 """What faults that were thought of are raised as: their text is a sentence for the reader."""
 
 
-def sentence(error: Exception) -> str:
+def sentence(error: Exception, language: str) -> str:
     """What is said of a fault. One that nobody thought of is told with its type; the owner's console has the rest."""
+    if isinstance(error, LoadCancelled):
+        return say("status.cancelled", language)
     if isinstance(error, gr.Error):  # how a ZeroGPU Space tells of its quotas
         return error.message
     if isinstance(error, FORESEEN):
@@ -53,6 +55,10 @@ class Common:
         pair = panels.pair_name(studio.engine().pair) if studio.state == "ready" else ""
         return self.say(f"status.{studio.state}", fault=studio.fault, pair=pair)
 
+    def told(self, error: Exception) -> str:
+        """A fault as a note of its own place on the page."""
+        return note(sentence(error, self.language), alert=True)
+
     def tell(self, key: str, alert: bool = False, /, **values: object) -> str:
         return note(self.say(key, **values), alert)
 
@@ -62,7 +68,7 @@ class Common:
         return self.tell("status.loaded", name=chat.title(turn, self.language), rounds=len(turn.rounds), pair=pair)
 
     def fault(self, error: Exception) -> dict:
-        return {self.parts.status: self.tell("status.fault", True, fault=sentence(error))}
+        return {self.parts.status: self.tell("status.fault", True, fault=sentence(error, self.language))}
 
     def check_pair(self, turn: Turn) -> None:
         """Raise ValueError where the run was made by another pair than the one in use, so that it cannot go on here."""
@@ -78,6 +84,11 @@ class Common:
         model, so that its prompt cannot be run here again."""
         pair = self.studio.engine().pair
         if (pair.target, pair.head) != (turn.pair.target, turn.pair.head):
+            raise self._other(turn)
+
+    def check_target(self, turn: Turn) -> None:
+        """Raise ValueError where the run's prompt is one of another target's tokens."""
+        if self.studio.engine().pair.target != turn.pair.target:
             raise self._other(turn)
 
     def _other(self, turn: Turn) -> ValueError:

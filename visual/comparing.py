@@ -14,7 +14,7 @@ import gradio as gr
 from eagle2 import side_by_side
 from eagle2.trace import Pair, Settings
 from visual import chat, figures, panels
-from visual.common import Common, sentence
+from visual.common import Common
 from visual.labels import for_html, note, token_label
 from visual.parts import PRESETS
 from visual.running import SEND_EVERY_S
@@ -66,7 +66,7 @@ class Comparing:
             yield {**self._shown(visit, 1), **self.common.buttons(visit)}
         except Exception as error:  # whatever a file or a model makes the libraries raise, the buttons come back
             visit.busy = False
-            yield {self.parts.beside_note: note(sentence(error), alert=True), **self.common.buttons(visit)}
+            yield {self.parts.beside_note: self.common.told(error), **self.common.buttons(visit)}
         finally:
             visit.busy = False
 

@@ -135,9 +135,10 @@ class Drawing:
         try:
             tree = read_tree(text, self.language)
             self.common.allowed(replace(turn.settings, policy="eagle2", paths=None, drafter=None, max_new_tokens=1))
+            self.common.check_models(turn)
             rows = self.weighing.grown(turn, tree, lambda settings: self.studio.regrow(turn, index, settings))
-        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
-            yield {self.parts.own.note: note(str(error), alert=True)}
+        except Exception as error:  # whatever a model raises, the tab says it
+            yield {self.parts.own.note: self.common.told(error)}
             return
         if visit.latest["own"] is not asked or visit.shown is not turn:  # another tree or round is shown by now
             yield {self.parts.own.note: gr.skip()}

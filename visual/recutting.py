@@ -16,7 +16,7 @@ from eagle2.trace import Round, Settings
 from visual import chat, figures, panels
 from visual.common import Common
 from visual.form import MOST, Form
-from visual.labels import for_html, note
+from visual.labels import for_html
 from visual.parts import RECUT_METHODS
 from visual.session import Turn, Visit
 
@@ -82,8 +82,8 @@ class Recutting:
             asked = Form(*values, max_new_tokens=most).settings(most, self.language)
             settings = replace(asked, drafter=turn.settings.drafter)
             other = make(turn, index, settings)
-        except (ValueError, MemoryError, FloatingPointError, RuntimeError) as error:
-            return {self.parts.what_if_note: note(str(error), alert=True)}
+        except Exception as error:  # whatever a model raises, the tab says it
+            return {self.parts.what_if_note: self.common.told(error)}
         notes = "".join(f"<p>{for_html(line)}</p>" for line in other.notes)
         versions = (Version("what_if.recorded", recorded), other)
         return {
@@ -110,6 +110,7 @@ class Recutting:
         return Version("what_if.cut", as_round(turn.rounds, index, tree), (exact, *settled))
 
     def _grown(self, turn: Turn, index: int, settings: Settings) -> Version:
+        self.common.check_models(turn)
         made = self.studio.regrow(turn, index, settings)
         turn.tokens.update(self.studio.engine().spell({*made.token, *made.committed} - turn.tokens.keys()))
         return Version("what_if.grown", made, (self.common.say("what_if.grown_note"),))

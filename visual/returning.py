@@ -31,6 +31,7 @@ class Returning:
         last, text = visit.last, asked.get("text")
         if last is None or last.name is not None or last.run != asked.get("run"):
             raise ValueError(self.common.say("back.none"))
+        self.common.check_models(last)
         settings = form.settings(self.studio.options.max_new_tokens, self.language)
         index = int(asked.get("round") or 0)
         turn = visit.back(index, None if text is None else str(text), settings, self.studio.engine_for(settings))

@@ -160,6 +160,7 @@ class Running:
             raise ValueError(self.common.say("status.nothing"))
         if was is not visit.last:
             raise ValueError(self.common.say("status.followed"))
+        self.common.check_target(was)
         asked = form.settings(self.studio.options.max_new_tokens, self.language)
         settings = replace(asked, sampling=was.settings.sampling)
         turn = visit.again(settings, self.studio.engine_for(settings))

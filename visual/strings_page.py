@@ -45,6 +45,7 @@ PAGE_ENGLISH = {
     "status.loading": "Loading the models… recorded runs play meanwhile.",
     "status.ready": "{pair} is ready.",
     "status.failed": "No model: {fault}",
+    "status.cancelled": "Loading the models was cancelled; send the prompt again to load them.",
     "status.generating": "Generating…",
     "status.stopped": "Stopped after round {round}. Go on, step, or ask something else.",
     "status.stepped": "Round {round} done. Step again, or go on.",

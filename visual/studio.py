@@ -31,7 +31,9 @@ WORKER_DEVICE = "cuda"
 MOST_SECONDS = 120
 """Of GPU time, the most that one run asks a ZeroGPU Space for."""
 
-CANCELLED = "loading the models was cancelled; send the prompt again to load them"
+
+class LoadCancelled(ValueError):
+    """There are no models, since loading them was given up."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class Studio:
             load = self.start()
             load.ended.wait()
             if self.used is None:
+                if load.state == "cancelled":
+                    raise LoadCancelled("loading the models was cancelled; send the prompt again to load them")
                 raise ValueError(load.fault)
         return self.used.engine
 
@@ -155,10 +159,10 @@ class Studio:
                 self._refuse_too_large(load)
             self._use(load)
         except Cancelled:
-            state, fault = "cancelled", CANCELLED
+            state = "cancelled"
         except Exception as error:  # a foreign folder can make the libraries raise nearly anything
             state = "cancelled" if load.unwanted else "failed"
-            fault = CANCELLED if load.unwanted else str(error).rstrip(".") or type(error).__name__
+            fault = "" if load.unwanted else str(error).rstrip(".") or type(error).__name__
         if load.chosen:
             release()
         load.end(state, fault)

@@ -134,7 +134,7 @@ def test_what_cannot_be_cut_or_grown_is_told(common, live):
     recutting = Recutting(common)
     assert "whole number from 1 to" in recutting.cut(VISITOR, "eagle2", 0, 3, 8)[common.parts.what_if_note]
     live.load(recording("counting"), "counting")
-    assert "load the same models" in recutting.grow(VISITOR, *OWN)[common.parts.what_if_note]
+    assert "load that pair again" in recutting.grow(VISITOR, *OWN)[common.parts.what_if_note]
     live.clear()
     assert "No round yet" in recutting.cut(VISITOR, *OWN)[common.parts.what_if_note]
 

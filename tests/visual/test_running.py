@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
+from eagle2.progress import Cancelled
 from visual.common import Common
 from visual.drawing import Drawing
 from visual.form import Form
@@ -16,7 +17,8 @@ from visual.parts import Parts
 from visual.recutting import Recutting
 from visual.returning import Returning
 from visual.running import Running
-from visual.viewing import Viewing
+from visual.studio import Options, Studio
+from visual.viewing import Viewing, recording
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 VALUES = ("eagle2", 3, 3, 8, 0, 1, 0, 0, 20)
@@ -216,9 +218,14 @@ def test_trees_grown_too_late_do_not_replace_what_was_picked_by_then(page, commo
     assert common.parts.own.table in told
 
 
-def test_what_cannot_be_run_again_or_gone_back_to_is_said_in_the_page_s_language(common, engine):
+@pytest.fixture
+def chinese(common):
+    """The Chinese page over the same studio."""
     with gr.Blocks():
-        chinese = Common(common.studio, Parts("", 64, common.studio.options.methods, "zh"), "zh")
+        return Common(common.studio, Parts("", 64, common.studio.options.methods, "zh"), "zh")
+
+
+def test_what_cannot_be_run_again_or_gone_back_to_is_said_in_the_page_s_language(chinese, engine):
     visit, running = chinese.visit(VISITOR), Running(chinese)
     first = visit.begin(engine, "one", "", Form(*VALUES).settings(64))
     visit.begin(engine, "two", "", Form(*VALUES).settings(64))
@@ -227,3 +234,27 @@ def test_what_cannot_be_run_again_or_gone_back_to_is_said_in_the_page_s_language
     assert "这次运行之后还有其他轮次" in told[chinese.parts.status]
     gone = Returning(chinese, running).future(VISITOR, SimpleNamespace(_data={"run": "run-0"}))
     assert "这种后文已不在当前对话中" in gone[chinese.parts.status]
+
+
+def test_that_another_pair_made_a_run_is_said_in_the_page_s_language(chinese):
+    visit, running = chinese.visit(VISITOR), Running(chinese)
+    returning = Returning(chinese, running)
+    visit.load(recording("counting"), "counting")
+    visit.shown.name = None  # as if it had been made here, before the pair was switched
+    *_, again = running.own_tree(VISITOR, "", "", *VALUES)
+    asked = SimpleNamespace(_data={"run": visit.last.run, "round": 0})
+    *_, back = returning.back(VISITOR, asked, *VALUES)
+    grown = Recutting(chinese).grow(VISITOR, *VALUES[:4])
+    *_, own = Drawing(chinese).grow(VISITOR, "[0]")
+    parts = chinese.parts
+    for told in (again[parts.status], back[parts.status], grown[parts.what_if_note], own[parts.own.note]):
+        assert "这次运行由" in told
+
+
+def test_that_loading_was_given_up_is_said_in_the_page_s_language(chinese):
+    def load(*_):
+        raise Cancelled
+
+    chinese.studio = Studio(Options(), load)
+    *_, told = Running(chinese).generate(VISITOR, "one", "", *VALUES)
+    assert "模型的加载已被取消" in told[chinese.parts.status]

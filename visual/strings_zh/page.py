@@ -45,6 +45,7 @@ PAGE = {
     "status.loading": "正在加载模型……此间可播放运行记录。",
     "status.ready": "{pair} 已就绪。",
     "status.failed": "没有可用的模型：{fault}",
+    "status.cancelled": "模型的加载已被取消；再次发送提示词即可加载。",
     "status.generating": "正在生成……",
     "status.stopped": "已在第 {round} 轮之后停止。可以继续、单步，或另提问题。",
     "status.stepped": "第 {round} 轮完成。可以再走一步，或继续。",
