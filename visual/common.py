@@ -16,7 +16,7 @@ from visual.pairs import told
 from visual.parts import Parts
 from visual.session import Turn, Visit
 from visual.strings import say
-from visual.studio import LoadCancelled, Studio
+from visual.studio import NotLoadedError, Studio
 from visual.visits import Visits
 
 FORESEEN = (ValueError, OSError, MemoryError, FloatingPointError, RuntimeError)
@@ -25,7 +25,7 @@ FORESEEN = (ValueError, OSError, MemoryError, FloatingPointError, RuntimeError)
 
 def sentence(error: Exception, language: str) -> str:
     """What is said of a fault. One that nobody thought of is told with its type; the owner's console has the rest."""
-    if isinstance(error, LoadCancelled):
+    if isinstance(error, NotLoadedError):
         return say("status.cancelled", language)
     if isinstance(error, gr.Error):  # how a ZeroGPU Space tells of its quotas
         return error.message

@@ -15,7 +15,7 @@ from eagle2 import side_by_side
 from eagle2.trace import Pair, Settings
 from visual import chat, figures, panels
 from visual.common import Common
-from visual.labels import for_html, note, token_label
+from visual.labels import for_html, token_label
 from visual.parts import PRESETS
 from visual.running import SEND_EVERY_S
 from visual.session import Turn, Visit

@@ -32,7 +32,7 @@ MOST_SECONDS = 120
 """Of GPU time, the most that one run asks a ZeroGPU Space for."""
 
 
-class LoadCancelled(ValueError):
+class NotLoadedError(ValueError):
     """There are no models, since loading them was given up."""
 
 
@@ -113,7 +113,7 @@ class Studio:
             load.ended.wait()
             if self.used is None:
                 if load.state == "cancelled":
-                    raise LoadCancelled("loading the models was cancelled; send the prompt again to load them")
+                    raise NotLoadedError("loading the models was cancelled; send the prompt again to load them")
                 raise ValueError(load.fault)
         return self.used.engine
 

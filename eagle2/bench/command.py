@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from eagle2.bench.records import Measurement
 from eagle2.bench.results import Result, phases, results
 from eagle2.bench.table import overhead_table, table, time_table
 from eagle2.engine import Engine
+from eagle2.fingerprint import fingerprint
 from eagle2.paths import to_text
 
 
@@ -93,7 +93,7 @@ def heading(engine: Engine, plan: Plan, questions: list[work.Question]) -> dict[
     """What must be the same for measurements to belong together."""
     return {
         "pair": asdict(engine.pair),
-        "head": _fingerprint(_weights(engine.pair.head)),
+        "head": fingerprint(_weights(engine.pair.head)),
         "methods": [f"{m.label} {to_text(m.paths)}" if m.paths else m.label for m in plan.methods],
         "temperatures": plan.temperatures,
         "shape": asdict(plan.shape),
@@ -101,7 +101,7 @@ def heading(engine: Engine, plan: Plan, questions: list[work.Question]) -> dict[
         "repeats": plan.repeats,
         "seed": plan.seed,
         "questions": [question.id for question in questions],
-        "texts": _fingerprint(turn.encode() for question in questions for turn in question.turns),
+        "texts": fingerprint(turn.encode() for question in questions for turn in question.turns),
         "threads": torch.get_num_threads(),
     }
 
@@ -111,13 +111,6 @@ def _weights(head: str | None) -> Iterator[bytes]:
     folder = Path(head).expanduser() if head else None
     if folder and folder.is_dir():
         yield from (path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file())
-
-
-def _fingerprint(parts: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(hashlib.sha256(part).digest())
-    return digest.hexdigest()
 
 
 def machine(engine: Engine, plan: Plan) -> dict[str, object]:

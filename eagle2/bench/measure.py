@@ -59,9 +59,14 @@ def count(plan: Plan, questions: Sequence[Question]) -> int:
     return sum(len(question.turns) for question in questions) * len(plan.temperatures) * plan.repeats
 
 
+def first_prompt(engine: Engine, question: Question) -> list[int]:
+    """Ids of the first turn's prompt."""
+    return engine.encode_chat([{"role": "user", "content": question.turns[0]}])
+
+
 def first_prompts(engine: Engine, questions: Sequence[Question]) -> list[list[int]]:
     """The prompts of first turns; those that fill the context are left out."""
-    prompts = [_prompt(engine, question, 0, []) for question in questions]
+    prompts = [first_prompt(engine, question) for question in questions]
     return [prompt for prompt in prompts if len(prompt) < engine.target.context_limit]
 
 
@@ -73,7 +78,7 @@ def can_run(engine: Engine, method: Method) -> bool:
 def _prompt(engine: Engine, question: Question, turn: int, before: list[int]) -> list[int]:
     """Ids of a turn's prompt. before: the ids of the turns before it, as plain decoding answered them."""
     if turn == 0:
-        return engine.encode_chat([{"role": "user", "content": question.turns[0]}])
+        return first_prompt(engine, question)
     return engine.encode_follow_up([{"role": "user", "content": question.turns[0]}], before, question.turns[turn])
 
 

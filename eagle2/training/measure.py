@@ -15,6 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from eagle2 import checkpoint, embedded, hub, loading, metrics, statistics
+from eagle2.bench.measure import first_prompt
 from eagle2.bench.work import Question, read
 from eagle2.config import AUTO, TreeShape
 from eagle2.engine import Engine
@@ -46,16 +47,12 @@ def answer(engine: Engine, questions: Sequence[Question], max_new_tokens: int) -
     """The target's greedy answer to each question's first turn."""
     answers = []
     for question in _told(questions, "decoding"):
-        prompt = _prompt(engine, question)
+        prompt = first_prompt(engine, question)
         rounds = engine.rounds(prompt, max_new_tokens=max_new_tokens, policy=AUTO, record=False)
         ids = prompt + [token for r in rounds for token in r.committed]
         features, _ = engine.target.extend(engine.target.begin(), ids)
         answers.append((np.array(ids), features.float().cpu().numpy(), len(prompt)))
     return answers
-
-
-def _prompt(engine: Engine, question: Question) -> list[int]:
-    return engine.encode_chat([{"role": "user", "content": question.turns[0]}])
 
 
 def _told(items: Sequence, what: str) -> tqdm:
@@ -89,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
     target = engine.target
     heads = {first: engine.drafter.head}
     heads |= {name: another_head(target, name) for name in others}  # all of them before any takes its time
-    questions = [question for question in asked if len(_prompt(engine, question)) < target.context_limit]
+    questions = [question for question in asked if len(first_prompt(engine, question)) < target.context_limit]
     if len(questions) < len(asked):
         print(f"note: {len(asked) - len(questions)} of {len(asked)} questions fill the context and are left out")
     answers = answer(engine, questions, options.max_new_tokens)

@@ -1,13 +1,12 @@
 """`python -m eagle2 train`: from chats to a head, resumable. Reads like the recipe in README.md here."""
 
 import argparse
-import hashlib
 import json
 import math
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from eagle2 import loading
+from eagle2.fingerprint import fingerprint
 from eagle2.head import EagleHead
 from eagle2.training import features
 from eagle2.training.corpus import Batch, Corpus
@@ -209,10 +209,11 @@ def train(
     head = new_head(model, settings, draft_ids if settings.vocabulary else None).to(device)
     weights = Weights(settings.token_weight)
     objective = Objective(embedding, lm_head, common.to(device), rest.to(device), weights)
-    origin = {"chats": fingerprint([corpus.chats.tokens, corpus.chats.length])}
-    origin["weights to go on from"] = fingerprint(
-        [] if given is None else [p.detach().cpu() for p in given.parameters()]
-    )
+    weights_given = [] if given is None else given.parameters()
+    origin = {
+        "chats": fingerprint(part.tobytes() for part in (corpus.chats.tokens, corpus.chats.length)),
+        "weights to go on from": fingerprint(p.detach().cpu().numpy().tobytes() for p in weights_given),
+    }
     trainer = Trainer(settings, head, objective, corpus, origin)
     state, log = out / "state.pt", out / "log.jsonl"
     if state.is_file():
@@ -242,14 +243,6 @@ def train(
     trainer.save(state)
     save_head(head, out / "head")
     return head
-
-
-def fingerprint(parts: Iterable[np.ndarray | Tensor]) -> str:
-    """Tells other contents apart; of nothing it is that of nothing."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()
 
 
 def drop_later_lines(log: Path, step: int) -> None:
