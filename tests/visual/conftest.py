@@ -1,5 +1,7 @@
 """Makes the helpers beside the tests importable; one browser, one tiny pair and one page serve all tests."""
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -47,6 +49,20 @@ def engine(pair):
 
 
 @pytest.fixture
+def other(pair, tmp_path):
+    """Folders of another pair: the same models, elsewhere."""
+    return tuple(str(shutil.copytree(folder, tmp_path / Path(folder).name)) for folder in pair)
+
+
+@pytest.fixture
+def visit():
+    """Of somebody who has just come."""
+    from visual.session import Visit
+
+    return Visit()
+
+
+@pytest.fixture
 def common(engine):
     """What the handlers of one page share, with the tiny pair in use."""
     import gradio as gr
@@ -86,5 +102,34 @@ def visitor(browser, address):
         return App(context.new_page(), address).visit(query, drawn)
 
     yield come
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def player_address():
+    """A small page with the player alone; its runs are those of player_page.RUNS."""
+    from player_page import page
+
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    demo = page()
+    _, local, _ = demo.queue().launch(prevent_thread_lock=True, quiet=True, run_history=False)
+    yield local
+    demo.close()
+
+
+@pytest.fixture
+def reader(browser, player_address):
+    """Opens that page: reader("recorded") is the player at its first phase."""
+    from browser import Page
+
+    contexts = []
+
+    def open_page(name: str = "recorded", width: int = 1440, height: int = 900, drawn: bool = True) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
+        contexts.append(context)
+        return Page(context.new_page(), "#player").open(f"{player_address}?run={name}", drawn)
+
+    yield open_page
     for context in contexts:
         context.close()
