@@ -90,5 +90,5 @@ def test_a_run_of_other_models_is_not_grown(visitor):
     page.tab("What if")
     said(page, "Exact")
     page.page.click("#regrow")
-    said(page, "load the same models")
+    said(page, "load that pair again")
     assert column(page, "cut again")
