@@ -17,7 +17,8 @@ HELD_OUT = 24
 @dataclass(frozen=True)
 class Batch:
     """Rows of tokens. ids int64 [B, T]; features float32 [B, T, hidden]; weight float32 [B, T]: what a position's
-    feature counts as something to learn (0: padding, and all before a chat's first answer: read, but never drafted)."""
+    feature counts as something to learn (0: padding, and what is only read; that is all before a chat's first answer,
+    unless the batch is one of those that learn prompts too)."""
 
     ids: Tensor
     features: Tensor
@@ -55,6 +56,7 @@ class Corpus:
         openings = [ids[:start] for ids, start in zip(self.ids, chats.answer_start, strict=True)][:ready]
         self.held_out = [i for i, opening in enumerate(openings) if held_out(opening)]
         self.train = sorted(set(range(ready)) - set(self.held_out))
+        self.shared = _common_prefix(self.ids)
 
     def chat(self, i: int) -> tuple[np.ndarray, np.ndarray, int]:
         """Ids [n], features [n, hidden] and the answer's start of chat i."""
@@ -63,8 +65,10 @@ class Corpus:
     def tokens(self, chats: Sequence[int]) -> int:
         return sum(len(self.ids[i]) for i in chats)
 
-    def batches(self, chats: Sequence[int], size: int, seed: int) -> Iterator[Batch]:
+    def batches(self, chats: Sequence[int], size: int, seed: int, prompts: float = 0.0) -> Iterator[Batch]:
         """All of `chats` once, in batches of at most `size` tokens (a longer chat is one by itself), order by `seed`.
+
+        prompts: the share of batches whose prompts are to be learnt too, but for what all chats begin with.
 
         Every other batch has its chats end to end in one row instead of side by side. What a chat follows tells it
         nothing, as its features were computed without it; but so the head meets contexts longer than one chat.
@@ -81,23 +85,33 @@ class Corpus:
                 group.append(int(i))
             groups.append(group)
         for place, which in enumerate(random.permutation(len(groups))):
-            yield self._end_to_end(groups[which]) if place % 2 else self._side_by_side(groups[which])
+            lay = self._end_to_end if place % 2 else self._side_by_side
+            yield lay(groups[which], random.random() < prompts)
 
-    def _side_by_side(self, chats: Sequence[int]) -> Batch:
+    def _side_by_side(self, chats: Sequence[int], whole: bool) -> Batch:
         longest = max(len(self.ids[i]) for i in chats)
         ids = torch.zeros(len(chats), longest, dtype=torch.int64)
         features = torch.zeros(len(chats), longest, self.features.shape[1])
         weight = torch.zeros(len(chats), longest)
         for row, i in enumerate(chats):
-            for whole, part in zip((ids, features, weight), self._tensors(i), strict=True):
-                whole[row, : len(part)] = part
+            for padded, part in zip((ids, features, weight), self._tensors(i, whole), strict=True):
+                padded[row, : len(part)] = part
         return Batch(ids, features, weight)
 
-    def _end_to_end(self, chats: Sequence[int]) -> Batch:
-        return Batch(*(torch.cat(parts)[None] for parts in zip(*map(self._tensors, chats), strict=True)))
+    def _end_to_end(self, chats: Sequence[int], whole: bool) -> Batch:
+        return Batch(*(torch.cat(parts)[None] for parts in zip(*(self._tensors(i, whole) for i in chats), strict=True)))
 
-    def _tensors(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _tensors(self, i: int, whole: bool) -> tuple[Tensor, Tensor, Tensor]:
         ids, features, answer_start = self.chat(i)
         weight = torch.ones(len(ids))
-        weight[:answer_start] = 0
+        weight[: min(self.shared, answer_start) if whole else answer_start] = 0
         return torch.from_numpy(ids.astype(np.int64)), torch.from_numpy(features.astype(np.float32)), weight
+
+
+def _common_prefix(chats: Sequence[np.ndarray]) -> int:
+    """How many tokens all of them begin with: the chat template's own opening."""
+    if not chats:
+        return 0
+    length = min(map(len, chats))
+    same = np.all([ids[:length] == chats[0][:length] for ids in chats], axis=0)
+    return int(length if same.all() else same.argmin())

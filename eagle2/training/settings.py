@@ -61,6 +61,7 @@ class TrainSettings:
     warm_up: int = 20  # steps over which the rate rises; then it falls along a cosine to a fiftieth
     clip: float = 1.0  # largest norm of a gradient
     draft_steps: int = 3  # trained per position, each from the head's own guesses
+    prompts: float = 0.0  # share of batches in which prompts are learnt too, not only answers
     one_step: float = 0.3  # share of the budget, at the beginning, that trains one draft step only
     token_weight: float = 1.0  # of the cross-entropy, against 1 for the features' SmoothL1
     noise: float = 0.0  # half width of the uniform noise on features
@@ -79,8 +80,9 @@ class TrainSettings:
         for name in ("steps", "weight_decay", "token_weight", "noise", "vocabulary", "intermediate_size", "seed"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
-        if not 0 <= self.one_step <= 1:
-            raise ValueError(f"one_step is {self.one_step}; it must be from 0 to 1.")
+        for name in ("one_step", "prompts"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be from 0 to 1.")
 
     @classmethod
     def from_options(cls, options: argparse.Namespace) -> "TrainSettings":
@@ -96,6 +98,7 @@ TRAIN_HELP = {
     "warm_up": "steps over which the rate rises",
     "clip": "largest norm of a gradient",
     "draft_steps": "draft steps trained at each position, from the head's own guesses",
+    "prompts": "share of batches in which prompts are learnt too; 0: they are only read",
     "one_step": "share of the budget, at the beginning, that trains one draft step only",
     "token_weight": "of the cross-entropy, against 1 for the features' SmoothL1",
     "noise": "half width of uniform noise on the features",

@@ -92,9 +92,10 @@ class Trainer:
             self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
 
     def _rest_of_epoch(self) -> Iterator[Batch]:
-        corpus, progress = self.corpus, self.progress
-        seed = self.settings.seed + 1_000 * progress.epoch
-        for place, batch in enumerate(corpus.batches(corpus.train, self.settings.batch_tokens, seed)):
+        corpus, progress, settings = self.corpus, self.progress, self.settings
+        seed = settings.seed + 1_000 * progress.epoch
+        batches = corpus.batches(corpus.train, settings.batch_tokens, seed, settings.prompts)
+        for place, batch in enumerate(batches):
             if place >= progress.batch:
                 progress.batch = place + 1
                 yield batch

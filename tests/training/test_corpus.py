@@ -70,6 +70,16 @@ class TestCorpus:
             assert batch.ids.numel() <= 96
             assert not batch.features[batch.weight == 0][:, :1].isnan().any()
 
+    def test_prompts_are_learnt_in_a_share_of_batches_but_for_what_all_chats_begin_with(self, corpus):
+        assert corpus.shared == 3  # 1, 2, 3, and then three tokens of each chat's own
+        whole = list(corpus.batches(corpus.train, 96, seed=4, prompts=1.0))
+        assert sum(batch.tokens for batch in whole) == corpus.tokens(corpus.train) - 3 * len(corpus.train)
+        answers = [batch.tokens for batch in corpus.batches(corpus.train, 96, seed=4)]
+        half = [batch.tokens for batch in corpus.batches(corpus.train, 96, seed=4, prompts=0.5)]
+        learnt = [here > only for here, only in zip(half, answers, strict=True)]
+        assert all(here in (only, batch.tokens) for here, only, batch in zip(half, answers, whole, strict=True))
+        assert 0.2 < sum(learnt) / len(learnt) < 0.8
+
     def test_the_first_row_to_compute_is_the_one_whose_guess_is_the_past_of_the_first_answer(self):
         weight = torch.tensor([[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1, 0]])
         batch = Batch(torch.zeros(2, 7, dtype=torch.int64), torch.zeros(2, 7, 4), weight.float())

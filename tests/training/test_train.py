@@ -211,7 +211,10 @@ class TestTrain:
         with pytest.raises(FloatingPointError, match="try a lower rate"):
             next(trainer.run())
 
-    @pytest.mark.parametrize(("change", "sentence"), [({"minutes": 0}, "minutes is 0"), ({"one_step": 2}, "one_step")])
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [({"minutes": 0}, "minutes is 0"), ({"one_step": 2}, "one_step"), ({"prompts": 2}, "prompts")],
+    )
     def test_settings_that_cannot_be_are_refused(self, change, sentence):
         with pytest.raises(ValueError, match=sentence):
             TrainSettings(**change)
