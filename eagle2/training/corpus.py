@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from eagle2.training.data import Chats
 
 HELD_OUT = 24
-"""One prompt in so many, with all answers to it, is never trained on, in whatever order and company chats come."""
+"""One prompt in so many, with all answers to it, is not trained on, in whatever order and company chats come. (A head
+that is gone on with may have read it before, under another choice.)"""
+LONGEST_ROW = 2048
+"""Tokens of chats end to end in one row, at most: attention over a row takes memory by the square of its length."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,20 @@ class Corpus:
         """Ids [n], features [n, hidden] and the answer's start of chat i."""
         return self.ids[i], self.features[self.starts[i] : self.starts[i + 1]], int(self.chats.answer_start[i])
 
+    def learnt(self) -> np.ndarray:
+        """The tokens that are trained on, and no prompt's: what a head has to propose."""
+        starts = self.chats.answer_start
+        return np.concatenate([self.ids[i][starts[i] :] for i in self.train] or [np.zeros(0, np.int64)])
+
     def tokens(self, chats: Sequence[int]) -> int:
         return sum(len(self.ids[i]) for i in chats)
 
     def batches(self, chats: Sequence[int], size: int, seed: int, prompts: float = 0.0) -> Iterator[Batch]:
-        """All of `chats` once, in batches of at most `size` tokens (a longer chat is one by itself), order by `seed`.
+        """All of `chats` once, in batches of about `size` tokens (a longer chat is one by itself), order by `seed`.
 
         prompts: the share of batches whose prompts are to be learnt too, but for what all chats begin with.
 
-        Every other batch has its chats end to end in one row instead of side by side. What a chat follows tells it
+        Every other batch has its chats end to end in long rows instead of side by side. What a chat follows tells it
         nothing, as its features were computed without it; but so the head meets contexts longer than one chat.
         """
         random = np.random.default_rng(seed)
@@ -85,21 +94,21 @@ class Corpus:
                 group.append(int(i))
             groups.append(group)
         for place, which in enumerate(random.permutation(len(groups))):
-            lay = self._end_to_end if place % 2 else self._side_by_side
-            yield lay(groups[which], random.random() < prompts)
+            rows = self._rows(groups[which]) if place % 2 else [[i] for i in groups[which]]
+            yield self._batch(rows, random.random() < prompts)
 
-    def _side_by_side(self, chats: Sequence[int], whole: bool) -> Batch:
-        longest = max(len(self.ids[i]) for i in chats)
-        ids = torch.zeros(len(chats), longest, dtype=torch.int64)
-        features = torch.zeros(len(chats), longest, self.features.shape[1])
-        weight = torch.zeros(len(chats), longest)
-        for row, i in enumerate(chats):
-            for padded, part in zip((ids, features, weight), self._tensors(i, whole), strict=True):
-                padded[row, : len(part)] = part
-        return Batch(ids, features, weight)
+    def _rows(self, chats: Sequence[int]) -> list[list[int]]:
+        """Chats end to end, in rows of at most `LONGEST_ROW` tokens (a longer chat is one by itself)."""
+        rows: list[list[int]] = [[]]
+        for i in chats:
+            if rows[-1] and self.tokens(rows[-1]) + len(self.ids[i]) > LONGEST_ROW:
+                rows.append([])
+            rows[-1].append(i)
+        return rows
 
-    def _end_to_end(self, chats: Sequence[int], whole: bool) -> Batch:
-        return Batch(*(torch.cat(parts)[None] for parts in zip(*(self._tensors(i, whole) for i in chats), strict=True)))
+    def _batch(self, rows: Sequence[Sequence[int]], whole: bool) -> Batch:
+        laid = [map(torch.cat, zip(*(self._tensors(i, whole) for i in row), strict=True)) for row in rows]
+        return Batch(*(pad_sequence(parts, batch_first=True) for parts in zip(*laid, strict=True)))
 
     def _tensors(self, i: int, whole: bool) -> tuple[Tensor, Tensor, Tensor]:
         ids, features, answer_start = self.chat(i)

@@ -58,6 +58,16 @@ def load_chats(paths: Iterable[str | os.PathLike], vocab_size: int | None = None
     return Chats(*(np.concatenate([getattr(shard, name) for shard in shards]) for name in ARRAYS))
 
 
+def chat_files(given: Path) -> list[Path]:
+    """The shards that a path names: itself, or those of the folder. Raises ValueError for a folder without any."""
+    if not given.is_dir():
+        return [given]
+    found = shard_paths(given)
+    if not found:
+        raise ValueError(f"{given} holds no chats-NNNNN.npz; give a folder that `eagle2 data` wrote, or a file")
+    return found
+
+
 def read_shard(path: Path) -> Chats:
     """One shard, checked. Raises ValueError for a file that holds something else."""
     if not path.is_file():

@@ -33,6 +33,7 @@ def compute(model: PreTrainedModel, chats: Sequence[np.ndarray], path: Path) -> 
     hidden, ends = model.config.hidden_size, np.cumsum([0, *map(len, chats)])
     state = path.with_suffix(".json")
     done = _done(path, state, chats, model)
+    made_from = digest(model, chats[:done])
     path.parent.mkdir(parents=True, exist_ok=True)
     patience = 1.0 if sys.stderr.isatty() else 60.0
     with (
@@ -47,18 +48,27 @@ def compute(model: PreTrainedModel, chats: Sequence[np.ndarray], path: Path) -> 
             file.flush()
             os.fsync(file.fileno())
             done = first + len(block)
-            state.write_text(json.dumps({"chats": done, "made_from": digest(model, chats[:done])}), encoding="utf-8")
+            made_from = _with(made_from, block)
+            temporary = state.with_suffix(".tmp")
+            temporary.write_text(json.dumps({"chats": done, "made_from": made_from.hexdigest()}), encoding="utf-8")
+            os.replace(temporary, state)
             bar.update(int(ends[done] - ends[first]))
     return np.memmap(path, np.float16, "r", shape=(int(ends[-1]), hidden))
 
 
-def digest(model: PreTrainedModel, chats: Sequence[np.ndarray]) -> str:
-    """What features follow from: the chats and, as a stand-in for all its weights, the target's embeddings."""
-    found = hashlib.sha256()
-    found.update(model.get_input_embeddings().weight[:64].detach().float().cpu().numpy().tobytes())
+def digest(model: PreTrainedModel, chats: Sequence[np.ndarray]) -> "hashlib._Hash":
+    """What features follow from: the chats and, as a stand-in for all its weights, the target's embeddings.
+
+    Those are rounded to bfloat16, so that features may be computed on one device and read beside a target on another.
+    """
+    rows = model.get_input_embeddings().weight[:64].detach().to(torch.bfloat16).float()
+    return _with(hashlib.sha256(rows.cpu().numpy().tobytes()), chats)
+
+
+def _with(found: "hashlib._Hash", chats: Sequence[np.ndarray]) -> "hashlib._Hash":
     for ids in chats:
         found.update(np.asarray(ids, dtype=np.uint32).tobytes())
-    return found.hexdigest()
+    return found
 
 
 def _done(path: Path, state: Path, chats: Sequence[np.ndarray], model: PreTrainedModel) -> int:
@@ -66,7 +76,7 @@ def _done(path: Path, state: Path, chats: Sequence[np.ndarray], model: PreTraine
     if not (state.is_file() and path.is_file()):
         return 0
     told = json.loads(state.read_text(encoding="utf-8"))
-    if told["chats"] > len(chats) or told["made_from"] != digest(model, chats[: told["chats"]]):
+    if told["chats"] > len(chats) or told["made_from"] != digest(model, chats[: told["chats"]]).hexdigest():
         raise ValueError(
             f"{path} holds features of other chats, or of another target, than were given; delete it to compute them "
             "again, or give the chats it was made from first and new ones behind them"

@@ -45,7 +45,8 @@ class Objective:
         """
         inputs = batch.features[:, :-1]
         if noise:
-            inputs = inputs + (torch.rand_like(inputs) * 2 - 1) * noise
+            drawn = torch.rand(inputs.shape, generator=_draws(batch)).to(inputs)
+            inputs = inputs + (drawn * 2 - 1) * noise
         first = batch.first_row(steps)
         weight = batch.weight[:, first + 1 :]
         learnt = weight > 0
@@ -65,9 +66,7 @@ class Objective:
 
     def compared(self, batch: Batch) -> Tensor:
         """The ids that distributions over this batch are compared over, ascending."""
-        # The batch itself seeds the draw, so that a run that was stopped goes on as it would have.
-        draw = torch.Generator().manual_seed(int(batch.ids.sum()))
-        few = torch.randperm(len(self.rest), generator=draw)[: len(self.common) // 2].to(self.rest.device)
+        few = torch.randperm(len(self.rest), generator=_draws(batch))[: len(self.common) // 2].to(self.rest.device)
         return torch.cat([self.common, self.rest[few], batch.ids[batch.weight > 0]]).unique()
 
     @torch.no_grad()
@@ -89,6 +88,11 @@ class Objective:
             agreed.append((((guess[learnt] @ rows.T).argmax(dim=-1) == choice) * here).sum())
             counted.append(here.sum())
         return torch.stack(agreed), torch.stack(counted)
+
+
+def _draws(batch: Batch) -> torch.Generator:
+    """Random numbers that follow from the batch, so that a run that was stopped goes on as it would have."""
+    return torch.Generator().manual_seed(int(batch.ids.sum()))
 
 
 def _without_first(weight: Tensor, step: int) -> Tensor:

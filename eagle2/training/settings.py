@@ -129,8 +129,10 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m eagle2 measure`."""
-    parser.add_argument("--questions", type=Path, required=True, help="JSON lines with turns, as in Spec-Bench")
-    parser.add_argument("--every", type=int, default=1, help="take one question in so many (default: %(default)s)")
+    text = parser.add_mutually_exclusive_group(required=True)
+    text.add_argument("--questions", type=Path, help="JSON lines with turns, as in Spec-Bench")
+    text.add_argument("--data", type=Path, nargs="+", help="shards of chats, or folders: those that `train` holds out")
+    parser.add_argument("--every", type=int, default=1, help="take one text in so many (default: %(default)s)")
     parser.add_argument("--head", action="append", help="folder or hub id; may be repeated (default: the bundled head)")
     parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
     parser.add_argument("--top-k", type=int, default=10, help="(default: %(default)s)")

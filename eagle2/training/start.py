@@ -5,6 +5,7 @@ as that of a head trained for many minutes from random weights, and guesses made
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -95,6 +96,14 @@ def take_over(head: EagleHead, given: EagleHead) -> None:
             )
     for name, parameter in mine.items():
         parameter.copy_(theirs[name])
+
+
+def over_vocabulary(given: EagleHead, ids: Tensor) -> EagleHead:
+    """The same weights over another draft vocabulary, int64 [D] target ids ascending: nothing in them depends on it."""
+    head = EagleHead(replace(given.config, draft_vocab_size=len(ids)))
+    head.d2t.copy_(vocabulary.offsets(ids))
+    take_over(head, given)
+    return head
 
 
 def begin_from(name: str, model: PreTrainedModel) -> EagleHead:

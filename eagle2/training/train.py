@@ -20,8 +20,8 @@ from eagle2 import loading
 from eagle2.fingerprint import fingerprint
 from eagle2.head import EagleHead
 from eagle2.training import features
-from eagle2.training.corpus import Batch, Corpus
-from eagle2.training.data import Chats, load_chats, shard_paths
+from eagle2.training.corpus import HELD_OUT, Batch, Corpus
+from eagle2.training.data import chat_files, load_chats
 from eagle2.training.export import save_head
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.settings import TrainSettings
@@ -76,15 +76,26 @@ class Trainer:
         return min(1.0, done / budget)
 
     def run(self) -> Iterator[dict]:
-        """Train to the end of the budget. Yields a line for the log after every step, and one for every evaluation."""
+        """Train to the end of the budget. Yields a line for the log after every step, and one for every evaluation,
+        where there are chats to evaluate on. Raises ValueError where there are none to train on.
+        """
+        if not self.corpus.train:
+            raise ValueError(
+                f"all chats are held out (one prompt in {HELD_OUT} is), or there are none; give more prompts"
+            )
         device = next(self.head.parameters()).device
         while self.share() < 1:
             began = time.monotonic()
             for batch in self._rest_of_epoch():
-                loss = self.step(batch.to(device))
+                try:
+                    loss = self.step(batch.to(device))
+                except torch.OutOfMemoryError as error:
+                    size = f"a step of {batch.ids.numel():,} tokens"
+                    raise MemoryError(f"{size} does not fit on {device}; give a smaller --batch-tokens") from error
                 self.progress.minutes += (time.monotonic() - began) / 60
                 yield {"step": self.progress.step, "tokens": self.progress.tokens, "share": self.share(), "loss": loss}
-                if self.progress.step % self.settings.evaluate_every == 0 or self.share() >= 1:
+                due = self.progress.step % self.settings.evaluate_every == 0 or self.share() >= 1
+                if due and self.corpus.held_out:
                     yield self.evaluate()
                 if self.share() >= 1:
                     return
@@ -138,13 +149,7 @@ class Trainer:
     def restore(self, path: Path) -> None:
         """Go on from a saved state. Raises ValueError if it was begun with other settings, chats or another head."""
         state = torch.load(path, map_location="cpu", weights_only=True)
-        for name, value in asdict(self.settings).items():
-            before = state["settings"].get(name, "not a setting")
-            if before != value and name not in ("minutes", "steps", "evaluate_every"):
-                raise ValueError(
-                    f"{path} was begun with {name} = {before}, now it is {value}; "
-                    "give the same settings to go on, or another --out to begin anew"
-                )
+        check_settings(path, state["settings"], self.settings)
         for name, value in self.origin.items():
             if state.get("origin", {}).get(name) != value:
                 raise ValueError(
@@ -156,14 +161,25 @@ class Trainer:
         self.progress = Progress(**state["progress"])
 
 
-def most_frequent(chats: Chats, vocab_size: int, count: int) -> Tensor:
-    """The `count` ids that occur most often in `chats`, int64 [count] ascending; among equals the lower id is taken.
+def check_settings(path: Path, begun: dict, settings: TrainSettings) -> None:
+    """Raise ValueError where the run that is saved at `path` was begun with other settings."""
+    for name, value in asdict(settings).items():
+        before = begun.get(name, "not a setting")
+        if before != value and name not in ("minutes", "steps", "evaluate_every"):
+            raise ValueError(
+                f"{path} was begun with {name} = {before}, now it is {value}; "
+                "give the same settings to go on, or another --out to begin anew"
+            )
+
+
+def most_frequent(tokens: np.ndarray, vocab_size: int, count: int) -> Tensor:
+    """The `count` ids that occur most often in `tokens`, int64 [count] ascending; among equals the lower id is taken.
 
     Raises ValueError where the vocabulary is smaller.
     """
     if not 1 <= count <= vocab_size:
         raise ValueError(f"a vocabulary of {count} tokens was asked for; this target allows 1 to {vocab_size}")
-    order = np.argsort(-np.bincount(chats.tokens, minlength=vocab_size), kind="stable")
+    order = np.argsort(-np.bincount(tokens, minlength=vocab_size), kind="stable")
     return torch.from_numpy(np.sort(order[:count]))
 
 
@@ -178,18 +194,24 @@ def run(options: argparse.Namespace) -> None:
     model = loading.load_model(source, device, loading.choose_dtype("auto", device)).eval().requires_grad_(False)
     chats = load_chats([path for given in options.data for path in chat_files(given)], model.config.vocab_size)
     given = begin_from(options.head, model) if options.head else None
+    refuse_early(model, settings, options.out, given)
     corpus = Corpus(chats, features.compute(model, list(chats), options.out / "features.f16"))
+    if given is not None:
+        note = "the given head may have been trained on chats that are held out here; judge it by `measure`"
+        print(f"note: {note}", file=sys.stderr)
     train(model, corpus, settings, options.out, given)
 
 
-def chat_files(given: Path) -> list[Path]:
-    """The shards that a path names: itself, or those of the folder. Raises ValueError for a folder without any."""
-    if not given.is_dir():
-        return [given]
-    found = shard_paths(given)
-    if not found:
-        raise ValueError(f"{given} holds no chats-NNNNN.npz; give a folder that `eagle2 data` wrote, or a file")
-    return found
+def refuse_early(model: PreTrainedModel, settings: TrainSettings, out: Path, given: EagleHead | None) -> None:
+    """Raise ValueError for what would be refused once the features are there, which can take long."""
+    most_frequent(np.zeros(0, np.int64), model.config.vocab_size, settings.vocabulary or model.config.vocab_size)
+    if getattr(model.get_output_embeddings(), "bias", None) is not None:
+        raise ValueError("the target's LM head has a bias, which training does not know; give another target")
+    if given is not None:
+        take_over(new_head(model, settings, None).to(model.device), given)
+    state = out / "state.pt"
+    if state.is_file():
+        check_settings(state, torch.load(state, map_location="cpu", weights_only=True)["settings"], settings)
 
 
 def train(
@@ -202,20 +224,24 @@ def train(
     """
     torch.manual_seed(settings.seed)
     device, vocab = model.device, model.config.vocab_size
-    draft_ids = most_frequent(corpus.chats, vocab, settings.vocabulary or vocab)
-    common = most_frequent(corpus.chats, vocab, min(settings.loss_vocabulary, len(draft_ids)))
+    learnt = corpus.learnt()
+    draft_ids = most_frequent(learnt, vocab, settings.vocabulary or vocab)
+    common = most_frequent(learnt, vocab, min(settings.loss_vocabulary, len(draft_ids)))
     rest = draft_ids[~torch.isin(draft_ids, common)]
-    embedding = model.get_input_embeddings().weight.detach().float()
+    with torch.no_grad():  # of the module, not its weights: some families scale them
+        embedding = model.get_input_embeddings()(torch.arange(vocab, device=device)).float()
     lm_head = model.get_output_embeddings().weight.detach().float()
     head = new_head(model, settings, draft_ids if settings.vocabulary else None).to(device)
     weights = Weights(settings.token_weight)
     objective = Objective(embedding, lm_head, common.to(device), rest.to(device), weights)
     weights_given = [] if given is None else given.parameters()
     origin = {
+        "embeddings": fingerprint([embedding.cpu().numpy().tobytes()]),
         "chats": fingerprint(part.tobytes() for part in (corpus.chats.tokens, corpus.chats.length)),
         "weights to go on from": fingerprint(p.detach().cpu().numpy().tobytes() for p in weights_given),
     }
     trainer = Trainer(settings, head, objective, corpus, origin)
+    out.mkdir(parents=True, exist_ok=True)
     state, log = out / "state.pt", out / "log.jsonl"
     if state.is_file():
         trainer.restore(state)
@@ -239,6 +265,7 @@ def train(
                 bar.set_postfix_str(f"cross-entropy {' '.join(f'{nats:.2f}' for nats in line['loss'])}")
                 bar.update(round(1000 * line["share"]) / 10 - bar.n)
             if time.monotonic() - saved > 60 * settings.save_minutes:
+                lines.flush()  # the log never lacks a step that the state has
                 trainer.save(state)
                 saved = time.monotonic()
     trainer.save(state)

@@ -31,10 +31,10 @@ def target(tiny_engine):
 
 @pytest.fixture(scope="module")
 def chats(tiny_engine):
-    """Fifty texts of the tiny target's own, of 20 to 29 tokens, each after six tokens of a prompt."""
+    """Fifty texts of the tiny target's own, of 20 to 29 tokens, each after a prompt of six; four are held out."""
     texts, temperatures = [], []
     for seed in range(50):
-        prompt = [1, 2, 3, *torch.randint(256, (3,), generator=torch.Generator().manual_seed(seed)).tolist()]
+        prompt = [1, 2, 3, *torch.randint(256, (3,), generator=torch.Generator().manual_seed(200 + seed)).tolist()]
         temperatures.append(0.7 * (seed % 2))
         sampling = Sampling(temperatures[-1], seed=seed)
         texts.append(prompt + tiny_engine.plain(prompt, sampling, max_new_tokens=14 + seed % 10))

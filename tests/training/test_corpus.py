@@ -5,6 +5,7 @@ import pytest
 import torch
 from tiny_chats import ANSWER
 
+from eagle2.training import corpus as corpora
 from eagle2.training import features
 from eagle2.training.corpus import Batch, Corpus, held_out
 from eagle2.training.data import Chats
@@ -35,7 +36,7 @@ class TestFeatures:
 class TestCorpus:
     def test_some_prompts_are_held_out_and_no_chat_is_both(self, corpus):
         assert sorted(corpus.train + corpus.held_out) == list(range(50))
-        assert [i for i in range(50) if held_out(corpus.ids[i][:ANSWER])] == corpus.held_out
+        assert [i for i in range(50) if held_out(corpus.ids[i][:ANSWER])] == corpus.held_out == [1, 28, 39, 41]
 
     def test_one_prompt_in_24_is_held_out(self):
         prompts = np.arange(24_000, dtype=np.uint16)
@@ -68,7 +69,10 @@ class TestCorpus:
         assert sum(batch.tokens for batch in batches) == corpus.tokens(corpus.train) - ANSWER * len(corpus.train)
         for batch in batches:
             assert batch.ids.numel() <= 96
-            assert not batch.features[batch.weight == 0][:, :1].isnan().any()
+            for ids, weight in zip(batch.ids, batch.weight, strict=True):  # a row: whole chats, then padding
+                row = f" {' '.join(map(str, ids.tolist()))} "
+                here = [text for text in corpus.ids if f" {' '.join(map(str, text.tolist()))} " in row]
+                assert sorted(ids[weight > 0].tolist()) == sorted(t for text in here for t in text[ANSWER:].tolist())
 
     def test_prompts_are_learnt_in_a_share_of_batches_but_for_what_all_chats_begin_with(self, corpus):
         assert corpus.shared == 3  # 1, 2, 3, and then three tokens of each chat's own
@@ -90,6 +94,19 @@ class TestCorpus:
         rows = [len(batch.ids) for batch in corpus.batches(corpus.train, size=96, seed=4)]
         assert all(count == 1 for count in rows[1::2])
         assert max(rows[::2]) > 1
+
+    def test_a_long_row_is_broken_and_a_chat_longer_than_a_batch_is_one_by_itself(self, corpus, monkeypatch):
+        monkeypatch.setattr(corpora, "LONGEST_ROW", 60)
+        batches = list(corpus.batches(corpus.train, size=150, seed=4))
+        assert all(batch.ids.shape[1] <= 60 for batch in batches)
+        assert sum(batch.tokens for batch in batches) == len(corpus.learnt())
+        assert any(len(batch.ids) > 1 for batch in batches[1::2])
+        alone = list(corpus.batches(corpus.train, size=8, seed=4))
+        assert [len(batch.ids) for batch in alone] == [1] * len(corpus.train)
+
+    def test_what_is_learnt_are_the_answers_that_are_not_held_out(self, corpus):
+        learnt = [token for i in corpus.train for token in corpus.ids[i][ANSWER:].tolist()]
+        assert corpus.learnt().tolist() == learnt
 
     def test_the_seed_decides_the_order(self, corpus):
         def order(seed):

@@ -1,6 +1,7 @@
 """A head is trained on what it will meet: what it guesses in training is what it guesses when it drafts."""
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +16,15 @@ from eagle2.config import Sampling, TreeShape
 from eagle2.draft import EagleDrafter
 from eagle2.engine import Engine
 from eagle2.head import EagleHead
+from eagle2.training import features
 from eagle2.training import objective as objectives
 from eagle2.training.corpus import Corpus
 from eagle2.training.data import Chats
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.replay import replay
 from eagle2.training.settings import TrainSettings
-from eagle2.training.start import linear_start, new_head
-from eagle2.training.train import Trainer, most_frequent, train
+from eagle2.training.start import linear_start, new_head, over_vocabulary
+from eagle2.training.train import Trainer, most_frequent, refuse_early, train
 from eagle2.training.unroll import unroll
 
 SHORT = TrainSettings(steps=6, batch_tokens=96, vocabulary=200, loss_vocabulary=150, one_step=0.5, evaluate_every=3)
@@ -65,6 +67,12 @@ class TestObjective:
         assert torch.equal(objective.compared(batch), compared)  # a run that goes on draws the same
         assert not torch.equal(objective.compared(next(corpus.batches([6], 96, 0))), compared)
 
+    def test_noise_moves_what_the_head_reads_and_follows_from_the_batch(self, target, corpus, tiny_engine):
+        head, batch = tiny_engine.drafter.head, next(corpus.batches([5], 96, 0))
+        with torch.no_grad():
+            losses = [float(objective_of(target).loss(head, batch, 1, noise)[0]) for noise in (0.0, 0.5, 0.5)]
+        assert losses[0] != losses[1] == losses[2]
+
     def test_the_frozen_parts_get_no_gradient_and_the_head_does(self, target, corpus, tiny_engine):
         head = new_head(target.model, SHORT, None)
         linear_start(head, objective_of(target).embedding, map(corpus.chat, corpus.train))
@@ -101,11 +109,11 @@ def test_the_linear_start_solves_a_linear_world():
 
 
 def test_the_most_frequent_tokens_are_taken_and_the_lower_id_among_equals():
-    chats = Chats(np.array([5, 5, 3, 3, 9, 1], np.uint16), np.array([6]), np.array([1]), np.array([0.0]))
-    assert most_frequent(chats, 12, 3).tolist() == [1, 3, 5]
-    assert most_frequent(chats, 12, 5).tolist() == [0, 1, 3, 5, 9]
+    tokens = np.array([5, 5, 3, 3, 9, 1], np.uint16)
+    assert most_frequent(tokens, 12, 3).tolist() == [1, 3, 5]
+    assert most_frequent(tokens, 12, 5).tolist() == [0, 1, 3, 5, 9]
     with pytest.raises(ValueError, match="vocabulary of 13 tokens was asked for"):
-        most_frequent(chats, 12, 13)
+        most_frequent(tokens, 12, 13)
 
 
 class TestReplay:
@@ -138,7 +146,7 @@ class TestTrain:
         assert sum(loss[0] for loss in losses[-5:]) < sum(loss[0] for loss in losses[:5])
         assert len(lines[-1]["held_out"]) == 5
         head = load_head(tmp_path / "head", 64, 256)
-        assert head.draft_ids.tolist() == most_frequent(corpus.chats, 256, 200).tolist()
+        assert head.draft_ids.tolist() == most_frequent(corpus.learnt(), 256, 200).tolist()
         engine = Engine(target, EagleDrafter(target, head))
         rounds = list(engine.rounds([1, 2, 3, 40], TreeShape(4, 3, 8), max_new_tokens=24))
         assert [token for r in rounds for token in r.committed] == engine.plain([1, 2, 3, 40], max_new_tokens=24)
@@ -171,7 +179,7 @@ class TestTrain:
         head = train(target.model, corpus, settings, tmp_path, given)
         for name, parameter in head.named_parameters():
             assert torch.allclose(parameter, given.get_parameter(name), atol=1e-6)
-        assert head.draft_ids.tolist() == most_frequent(corpus.chats, 256, 200).tolist()
+        assert head.draft_ids.tolist() == most_frequent(corpus.learnt(), 256, 200).tolist()
 
     def test_a_head_of_other_sizes_is_refused_by_the_tensor_that_tells(self, target, corpus, tiny_engine, tmp_path):
         settings = TrainSettings(**{**vars(SHORT), "intermediate_size": 16})
@@ -203,6 +211,61 @@ class TestTrain:
         other = EagleHead(replace(head.config, rope={**head.config.rope, "rope_theta": 1.5}))
         with pytest.raises(ValueError, match="turns its positions otherwise"):
             train(target.model, corpus, SHORT, tmp_path, other)
+
+    def test_where_nothing_is_held_out_nothing_is_evaluated_and_where_all_is_nothing_is_trained(
+        self, target, corpus, tmp_path
+    ):
+        some = Corpus(corpus.chats, corpus.features)
+        some.held_out = []
+        train(target.model, some, SHORT, tmp_path)
+        lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        assert not any("held_out" in line for line in lines)
+        some.train = []
+        with pytest.raises(ValueError, match="all chats are held out"):
+            train(target.model, some, SHORT, tmp_path / "other")
+
+    def test_what_can_be_refused_before_features_are_computed_is(self, target, corpus, tiny_engine, tmp_path):
+        train(target.model, corpus, SHORT, tmp_path)
+        with pytest.raises(ValueError, match="vocabulary of 999 tokens was asked for"):
+            refuse_early(target.model, replace(SHORT, vocabulary=999), tmp_path / "other", None)
+        with pytest.raises(ValueError, match="clip"):
+            refuse_early(target.model, replace(SHORT, clip=2.0), tmp_path, None)
+        with pytest.raises(ValueError, match="the one to train"):
+            refuse_early(
+                target.model, replace(SHORT, intermediate_size=16), tmp_path / "other", tiny_engine.drafter.head
+            )
+        refuse_early(target.model, SHORT, tmp_path, tiny_engine.drafter.head)
+
+    def test_a_head_over_another_vocabulary_guesses_the_same_features(self, tiny_engine, corpus, target):
+        given, ids = tiny_engine.drafter.head, torch.tensor([3, 5, 250])
+        head = over_vocabulary(given, ids)
+        assert head.draft_ids.tolist() == [3, 5, 250]
+        batch, embedding = next(corpus.batches([5], 96, 0)), objective_of(target).embedding
+        pairs = embedding[batch.ids[:, 1:]], batch.features[:, :-1]
+        for one, other in zip(unroll(given, *pairs, 2), unroll(head, *pairs, 2), strict=True):
+            assert torch.equal(one, other)
+
+    def test_a_target_in_bfloat16_trains_a_float32_head_on_features_of_either(self, target, chats, tmp_path):
+        half = deepcopy(target.model).bfloat16()
+        path, texts = tmp_path / "features.f16", list(chats)
+        whole = np.array(features.compute(target.model, texts[:20], path))
+        found = features.compute(half, texts, path)  # goes on behind those that were computed in float32
+        assert np.array_equal(found[: len(whole)], whole)
+        assert np.abs(features.compute(half, texts, tmp_path / "half.f16") - found).mean() < 0.02
+        head = train(half, Corpus(chats, found), SHORT, tmp_path)
+        assert {p.dtype for p in head.parameters()} == {torch.float32}
+        losses = [json.loads(line).get("loss") for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        assert all(np.isfinite(loss).all() for loss in losses if loss)
+
+    def test_memory_that_is_not_there_is_told_with_what_to_do(self, target, corpus, monkeypatch):
+        trainer = Trainer(SHORT, new_head(target.model, SHORT, None), objective_of(target), corpus)
+
+        def step(batch):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+        monkeypatch.setattr(trainer, "step", step)
+        with pytest.raises(MemoryError, match=r"a step of \d+ tokens does not fit on cpu; give a smaller"):
+            next(trainer.run())
 
     def test_a_loss_that_is_no_number_stops_it(self, target, corpus):
         head = new_head(target.model, SHORT, None)
