@@ -13,7 +13,7 @@ from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
 from eagle2.methods import DRAFT_MODEL, DRAFTERS, POLICIES, combine, drafter_of
 from eagle2.notes import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
 from eagle2.trace import Round, Settings
-from eagle2.training.settings import add_data_options, add_measure_options, add_train_options
+from eagle2.training.settings import add_cut_options, add_data_options, add_measure_options, add_train_options
 
 DRAFT_MODEL_HELP = "folder or hub id of a smaller causal LM with the same tokenizer, for method sps or as a drafter"
 
@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_pairs(commands)
     add_data(commands)
     add_train(commands)
+    add_cut(commands)
     add_measure(commands)
     add_bench(commands)
     options = parser.parse_args(arguments)
@@ -174,6 +175,19 @@ def add_train(commands: argparse._SubParsersAction) -> None:
 def train(options: argparse.Namespace) -> None:
     """Train a head, or go on with one."""
     from eagle2.training.train import run
+
+    run(options)
+
+
+def add_cut(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("cut", help="let a head propose fewer tokens, or others, without training")
+    parser.set_defaults(run=cut)
+    add_cut_options(parser)
+
+
+def cut(options: argparse.Namespace) -> None:
+    """Give a head another draft vocabulary."""
+    from eagle2.training.cut import run
 
     run(options)
 

@@ -49,6 +49,12 @@ def held_out(opening: np.ndarray) -> bool:
     return int.from_bytes(hashlib.sha256(opening.astype("<u4").tobytes()).digest()[:8], "little") % HELD_OUT == 0
 
 
+def answers(chats: Chats) -> np.ndarray:
+    """The tokens of all chats that are not held out, each from its first answer on: what a head shall propose."""
+    pairs = zip(chats, chats.answer_start, strict=True)
+    return np.concatenate([ids[start:] for ids, start in pairs if not held_out(ids[:start])] or [chats.tokens[:0]])
+
+
 class Corpus:
     """features: float16 [tokens, hidden] of the first chats; chats beyond them are not there yet and left out."""
 
@@ -65,11 +71,6 @@ class Corpus:
     def chat(self, i: int) -> tuple[np.ndarray, np.ndarray, int]:
         """Ids [n], features [n, hidden] and the answer's start of chat i."""
         return self.ids[i], self.features[self.starts[i] : self.starts[i + 1]], int(self.chats.answer_start[i])
-
-    def learnt(self) -> np.ndarray:
-        """The tokens that are trained on, and no prompt's: what a head has to propose."""
-        starts = self.chats.answer_start
-        return np.concatenate([self.ids[i][starts[i] :] for i in self.train] or [np.zeros(0, np.int64)])
 
     def tokens(self, chats: Sequence[int]) -> int:
         return sum(len(self.ids[i]) for i in chats)

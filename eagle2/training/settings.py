@@ -127,6 +127,17 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def add_cut_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m eagle2 cut`."""
+    parser.add_argument("--head", required=True, help="folder or hub id of an EAGLE-1 or EAGLE-2 head")
+    parser.add_argument("--vocabulary", type=int, required=True, help="how many tokens it shall be able to propose")
+    parser.add_argument(
+        "--data", type=Path, nargs="+", required=True, help="shards of chats, or folders, whose tokens count"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder to write the head to")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+
+
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m eagle2 measure`."""
     text = parser.add_mutually_exclusive_group(required=True)

@@ -20,7 +20,7 @@ from eagle2 import loading
 from eagle2.fingerprint import fingerprint
 from eagle2.head import EagleHead
 from eagle2.training import features
-from eagle2.training.corpus import HELD_OUT, Batch, Corpus
+from eagle2.training.corpus import HELD_OUT, Batch, Corpus, answers
 from eagle2.training.data import chat_files, load_chats
 from eagle2.training.export import save_head
 from eagle2.training.objective import Objective, Weights
@@ -224,7 +224,7 @@ def train(
     """
     torch.manual_seed(settings.seed)
     device, vocab = model.device, model.config.vocab_size
-    learnt = corpus.learnt()
+    learnt = answers(corpus.chats)
     draft_ids = most_frequent(learnt, vocab, settings.vocabulary or vocab)
     common = most_frequent(learnt, vocab, min(settings.loss_vocabulary, len(draft_ids)))
     rest = draft_ids[~torch.isin(draft_ids, common)]

@@ -7,7 +7,7 @@ from tiny_chats import ANSWER
 
 from eagle2.training import corpus as corpora
 from eagle2.training import features
-from eagle2.training.corpus import Batch, Corpus, held_out
+from eagle2.training.corpus import Batch, Corpus, answers, held_out
 from eagle2.training.data import Chats
 
 
@@ -99,14 +99,14 @@ class TestCorpus:
         monkeypatch.setattr(corpora, "LONGEST_ROW", 60)
         batches = list(corpus.batches(corpus.train, size=150, seed=4))
         assert all(batch.ids.shape[1] <= 60 for batch in batches)
-        assert sum(batch.tokens for batch in batches) == len(corpus.learnt())
+        assert sum(batch.tokens for batch in batches) == len(answers(corpus.chats))
         assert any(len(batch.ids) > 1 for batch in batches[1::2])
         alone = list(corpus.batches(corpus.train, size=8, seed=4))
         assert [len(batch.ids) for batch in alone] == [1] * len(corpus.train)
 
-    def test_what_is_learnt_are_the_answers_that_are_not_held_out(self, corpus):
+    def test_what_heads_shall_propose_are_the_answers_that_are_not_held_out(self, corpus):
         learnt = [token for i in corpus.train for token in corpus.ids[i][ANSWER:].tolist()]
-        assert corpus.learnt().tolist() == learnt
+        assert answers(corpus.chats).tolist() == learnt
 
     def test_the_seed_decides_the_order(self, corpus):
         def order(seed):

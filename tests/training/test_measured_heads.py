@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tiny_chats import ANSWER
 
 import eagle2
 from eagle2 import embedded, metrics
 from eagle2.__main__ import main
+from eagle2.checkpoint import load_head
 from eagle2.config import TreeShape
 from eagle2.trace import Round
-from eagle2.training.corpus import held_out
+from eagle2.training.corpus import answers, held_out
 from eagle2.training.data import Chats
 from eagle2.training.measure import held_out_chats, report, told
 
@@ -102,6 +104,32 @@ class TestHeldOutChats:
         said = capsys.readouterr().out
         assert f"{PAIR / 'head'}: tau " in said
         assert "temperature 0.7 " in said
+
+
+class TestCut:
+    def test_a_head_proposes_the_most_frequent_tokens_of_the_answers_and_guesses_as_before(
+        self, chats, tmp_path, capsys
+    ):
+        np.savez(tmp_path / "chats-00000.npz", **vars(chats))
+        given = ["--target", str(PAIR / "target"), "--head", str(PAIR / "head"), "--data", str(tmp_path)]
+        asked = ["cut", *given, "--vocabulary", "20", "--out", str(tmp_path / "cut")]
+        assert main(asked) == 0
+        head, before = load_head(tmp_path / "cut", 64, 256), load_head(PAIR / "head", 64, 256)
+        counts = np.bincount(answers(chats), minlength=256)
+        assert sorted(counts[head.draft_ids])[0] >= sorted(np.delete(counts, head.draft_ids))[-1]
+        for name, weight in before.named_parameters():
+            assert torch.allclose(head.get_parameter(name), weight, atol=2e-3)
+        share = counts[head.draft_ids].sum() / counts.sum()
+        assert f"20 of 256 tokens, {share:.2%} of the answers' text" in capsys.readouterr().out
+        assert main(asked) == 2
+        assert "holds a head already" in capsys.readouterr().err
+
+    def test_a_vocabulary_larger_than_the_target_s_is_refused(self, chats, tmp_path, capsys):
+        np.savez(tmp_path / "chats-00000.npz", **vars(chats))
+        given = ["--target", str(PAIR / "target"), "--head", str(PAIR / "head"), "--data", str(tmp_path)]
+        assert main(["cut", *given, "--vocabulary", "257", "--out", str(tmp_path / "cut")]) == 2
+        assert "vocabulary of 257 tokens was asked for" in capsys.readouterr().err
+        assert not (tmp_path / "cut").exists()
 
 
 @pytest.mark.model

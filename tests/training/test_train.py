@@ -18,7 +18,7 @@ from eagle2.engine import Engine
 from eagle2.head import EagleHead
 from eagle2.training import features
 from eagle2.training import objective as objectives
-from eagle2.training.corpus import Corpus
+from eagle2.training.corpus import Corpus, answers
 from eagle2.training.data import Chats
 from eagle2.training.objective import Objective, Weights
 from eagle2.training.replay import replay
@@ -146,7 +146,7 @@ class TestTrain:
         assert sum(loss[0] for loss in losses[-5:]) < sum(loss[0] for loss in losses[:5])
         assert len(lines[-1]["held_out"]) == 5
         head = load_head(tmp_path / "head", 64, 256)
-        assert head.draft_ids.tolist() == most_frequent(corpus.learnt(), 256, 200).tolist()
+        assert head.draft_ids.tolist() == most_frequent(answers(corpus.chats), 256, 200).tolist()
         engine = Engine(target, EagleDrafter(target, head))
         rounds = list(engine.rounds([1, 2, 3, 40], TreeShape(4, 3, 8), max_new_tokens=24))
         assert [token for r in rounds for token in r.committed] == engine.plain([1, 2, 3, 40], max_new_tokens=24)
@@ -179,7 +179,7 @@ class TestTrain:
         head = train(target.model, corpus, settings, tmp_path, given)
         for name, parameter in head.named_parameters():
             assert torch.allclose(parameter, given.get_parameter(name), atol=1e-6)
-        assert head.draft_ids.tolist() == most_frequent(corpus.learnt(), 256, 200).tolist()
+        assert head.draft_ids.tolist() == most_frequent(answers(corpus.chats), 256, 200).tolist()
 
     def test_a_head_of_other_sizes_is_refused_by_the_tensor_that_tells(self, target, corpus, tiny_engine, tmp_path):
         settings = TrainSettings(**{**vars(SHORT), "intermediate_size": 16})
