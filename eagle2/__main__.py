@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from eagle2 import metrics, paths, trace_file
@@ -27,10 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_generate(commands)
     add_record(commands)
     add_pairs(commands)
-    add_data(commands)
-    add_train(commands)
-    add_cut(commands)
-    add_measure(commands)
+    add_training(commands)
     add_bench(commands)
     options = parser.parse_args(arguments)
     try:
@@ -137,12 +136,6 @@ def pairs(options: argparse.Namespace) -> None:
     print(registry.listing(dtype, memory.free_bytes(device)))
 
 
-def add_data(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("data", help="write the target's own chats, to train a head on")
-    parser.set_defaults(run=data)
-    add_data_options(parser)
-
-
 def add_bench(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("bench", help="measure tau and speed on this machine, as the paper's tables do")
     parser.set_defaults(run=bench)
@@ -159,50 +152,21 @@ def bench(options: argparse.Namespace) -> None:
     run(options)
 
 
-def data(options: argparse.Namespace) -> None:
-    """Add shards of chats to a folder."""
-    from eagle2.training.data import run
-
-    run(options)
-
-
-def add_train(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("train", help="train an EAGLE head on a target's own chats")
-    parser.set_defaults(run=train)
-    add_train_options(parser)
-
-
-def train(options: argparse.Namespace) -> None:
-    """Train a head, or go on with one."""
-    from eagle2.training.train import run
-
-    run(options)
+def add_training(commands: argparse._SubParsersAction) -> None:
+    """The commands of eagle2/training, each a module of its name there, imported when it is run."""
+    for name, about, add_options in (
+        ("data", "write the target's own chats, to train a head on", add_data_options),
+        ("train", "train an EAGLE head on a target's own chats", add_train_options),
+        ("cut", "let a head propose fewer tokens, or others, without training", add_cut_options),
+        ("measure", "tau, acceptance by depth and calibration of one or more heads", add_measure_options),
+    ):
+        parser = commands.add_parser(name, help=about)
+        parser.set_defaults(run=partial(run_training, name))
+        add_options(parser)
 
 
-def add_cut(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("cut", help="let a head propose fewer tokens, or others, without training")
-    parser.set_defaults(run=cut)
-    add_cut_options(parser)
-
-
-def cut(options: argparse.Namespace) -> None:
-    """Give a head another draft vocabulary."""
-    from eagle2.training.cut import run
-
-    run(options)
-
-
-def add_measure(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("measure", help="tau, acceptance by depth and calibration of one or more heads")
-    parser.set_defaults(run=measure)
-    add_measure_options(parser)
-
-
-def measure(options: argparse.Namespace) -> None:
-    """Compare heads on the same questions."""
-    from eagle2.training.measure import run
-
-    run(options)
+def run_training(name: str, options: argparse.Namespace) -> None:
+    import_module(f"eagle2.training.{name}").run(options)
 
 
 def record(options: argparse.Namespace) -> None:

@@ -32,8 +32,7 @@ def compute(model: PreTrainedModel, chats: Sequence[np.ndarray], path: Path) -> 
     """
     hidden, ends = model.config.hidden_size, np.cumsum([0, *map(len, chats)])
     state = path.with_suffix(".json")
-    done = _done(path, state, chats, model)
-    made_from = digest(model, chats[:done])
+    done, made_from = _done(path, state, chats, model)
     path.parent.mkdir(parents=True, exist_ok=True)
     patience = 1.0 if sys.stderr.isatty() else 60.0
     with (
@@ -71,17 +70,18 @@ def _with(found: "hashlib._Hash", chats: Sequence[np.ndarray]) -> "hashlib._Hash
     return found
 
 
-def _done(path: Path, state: Path, chats: Sequence[np.ndarray], model: PreTrainedModel) -> int:
-    """How many chats the file already holds."""
+def _done(path: Path, state: Path, chats: Sequence[np.ndarray], model: PreTrainedModel) -> tuple[int, "hashlib._Hash"]:
+    """How many chats the file already holds, and their digest."""
     if not (state.is_file() and path.is_file()):
-        return 0
+        return 0, digest(model, [])
     told = json.loads(state.read_text(encoding="utf-8"))
-    if told["chats"] > len(chats) or told["made_from"] != digest(model, chats[: told["chats"]]).hexdigest():
+    made_from = digest(model, chats[: told["chats"]])
+    if told["chats"] > len(chats) or told["made_from"] != made_from.hexdigest():
         raise ValueError(
             f"{path} holds features of other chats, or of another target, than were given; delete it to compute them "
             "again, or give the chats it was made from first and new ones behind them"
         )
-    return told["chats"]
+    return told["chats"], made_from
 
 
 def _block(model: PreTrainedModel, chats: Sequence[np.ndarray]) -> list[np.ndarray]:

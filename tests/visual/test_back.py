@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fixtures_edges import TRACE
+from turns import SETTINGS, finish
 
 from eagle2 import trace_file
 from eagle2.config import Sampling, TreeShape
@@ -14,14 +15,7 @@ from eagle2.regrow import regrow
 from eagle2.trace import Settings
 from visual.session import Turn, advance
 
-SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
 CHAIN = Settings("chain", TreeShape(1, 2, 2), Sampling(), 20)
-
-
-def finish(turn, engine):
-    while turn.open:
-        advance(turn, engine)
-    return turn
 
 
 def kept(turn, rounds):

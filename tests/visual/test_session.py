@@ -7,19 +7,12 @@ import itertools
 import pytest
 from fixtures_edges import TRACE
 from synthetic import run
+from turns import SETTINGS, finish
 
 from eagle2 import trace_file
 from eagle2.config import Sampling, TreeShape
 from eagle2.trace import Settings
 from visual.session import Visit, advance
-
-SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
-
-
-def finish(turn, engine):
-    while turn.open:
-        advance(turn, engine)
-    return turn
 
 
 def test_a_first_turn_is_the_chat_template_of_system_and_prompt(visit, engine):

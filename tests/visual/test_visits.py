@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from eagle2.config import Sampling, TreeShape
-from eagle2.trace import Settings
-from visual.visits import Visits
+from turns import SETTINGS
 
-SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
+from visual.visits import Visits
 
 
 def test_visitors_are_bounded_and_the_longest_unseen_is_forgotten():
