@@ -14,11 +14,12 @@ if importlib.util.find_spec("spaces"):
 
 import gradio as gr
 
-from eagle2 import trace_file
-from visual import page, theme
-from visual.strings import say
-from visual.studio import Options, Studio
-from visual.web_bundle import page_head
+from eagle2.trace import files as trace_files
+from visual.figures import theme
+from visual.page import page
+from visual.player.bundle import page_head
+from visual.server.studio import Options, Studio
+from visual.words.say import say
 
 FONT = tuple(name.strip(' "') for name in theme.SANS.split(","))
 THEME = gr.themes.Default(primary_hue=gr.themes.colors.blue, font=FONT, font_mono=("ui-monospace", "monospace"))
@@ -87,7 +88,7 @@ def build(options: argparse.Namespace) -> tuple[gr.Blocks, Studio]:
     """The page and the models behind it, not loaded yet. ValueError or OSError for a trace that cannot be read."""
     opened = None
     if options.trace:
-        opened = Path(options.trace).name, trace_file.load(options.trace, options.upload_mb * 2**20)
+        opened = Path(options.trace).name, trace_files.load(options.trace, options.upload_mb * 2**20)
         if not opened[1].rounds:
             raise ValueError(say("trace.empty", name=opened[0]))
     owner = Options(

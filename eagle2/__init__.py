@@ -13,13 +13,13 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
-    "load": "eagle2.loading",
-    "Engine": "eagle2.engine",
-    "TreeShape": "eagle2.config",
-    "Sampling": "eagle2.config",
-    "Round": "eagle2.trace",
-    "Trace": "eagle2.trace",
-    "Settings": "eagle2.trace",
+    "load": "eagle2.loading.load",
+    "Engine": "eagle2.decoding.engine",
+    "TreeShape": "eagle2.settings",
+    "Sampling": "eagle2.settings",
+    "Round": "eagle2.trace.rounds",
+    "Trace": "eagle2.trace.rounds",
+    "Settings": "eagle2.trace.rounds",
 }
 
 __all__ = list(_HOMES)

@@ -9,13 +9,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from eagle2 import metrics, paths, trace_file
+from eagle2 import tree_paths
+from eagle2.analysis import metrics
 from eagle2.bench.plan import add_options as add_bench_options
-from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.cli.hints import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
 from eagle2.methods import DRAFT_MODEL, DRAFTERS, POLICIES, combine, drafter_of
-from eagle2.notes import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
-from eagle2.trace import Round, Settings
-from eagle2.training.settings import add_cut_options, add_data_options, add_measure_options, add_train_options
+from eagle2.settings import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.trace import files as trace_files
+from eagle2.trace.rounds import Round, Settings
+from eagle2.training.options import add_cut_options, add_data_options, add_measure_options, add_train_options
 
 DRAFT_MODEL_HELP = "folder or hub id of a smaller causal LM with the same tokenizer, for method sps or as a drafter"
 
@@ -103,11 +105,11 @@ def chosen_method(options: argparse.Namespace) -> tuple[str, str | None]:
     return method, drafter
 
 
-def own_tree(options: argparse.Namespace) -> paths.Paths | None:
+def own_tree(options: argparse.Namespace) -> tree_paths.Paths | None:
     """The paths of a static tree, where a file gives one. Raises ValueError or OSError."""
     if options.tree is not None and (options.method or options.policy):
         raise ValueError(f"--tree is a policy and so is {options.method or options.policy}; give one of them")
-    return None if options.tree is None else paths.load(options.tree)
+    return None if options.tree is None else tree_paths.load(options.tree)
 
 
 def add_record(commands: argparse._SubParsersAction) -> None:
@@ -129,11 +131,13 @@ def add_pairs(commands: argparse._SubParsersAction) -> None:
 
 def pairs(options: argparse.Namespace) -> None:
     """Print the registry."""
-    from eagle2 import loading, memory, registry
+    from eagle2.loading import known_pairs
+    from eagle2.loading import load as loading
+    from eagle2.models import memory
 
     device = loading.choose_device(options.device)
     dtype = str(loading.choose_dtype(options.dtype, device)).removeprefix("torch.")
-    print(registry.listing(dtype, memory.free_bytes(device)))
+    print(known_pairs.listing(dtype, memory.free_bytes(device)))
 
 
 def add_bench(commands: argparse._SubParsersAction) -> None:
@@ -153,20 +157,20 @@ def bench(options: argparse.Namespace) -> None:
 
 
 def add_training(commands: argparse._SubParsersAction) -> None:
-    """The commands of eagle2/training, each a module of its name there, imported when it is run."""
-    for name, about, add_options in (
-        ("data", "write the target's own chats, to train a head on", add_data_options),
-        ("train", "train an EAGLE head on a target's own chats", add_train_options),
-        ("cut", "let a head propose fewer tokens, or others, without training", add_cut_options),
-        ("measure", "tau, acceptance by depth and calibration of one or more heads", add_measure_options),
+    """The commands of eagle2/training, each a module there, imported when it is run."""
+    for name, module, about, add_options in (
+        ("data", "data", "write the target's own chats, to train a head on", add_data_options),
+        ("train", "train", "train an EAGLE head on a target's own chats", add_train_options),
+        ("cut", "cut", "let a head propose fewer tokens, or others, without training", add_cut_options),
+        ("measure", "evaluate", "tau, acceptance by depth and calibration of one or more heads", add_measure_options),
     ):
         parser = commands.add_parser(name, help=about)
-        parser.set_defaults(run=partial(run_training, name))
+        parser.set_defaults(run=partial(run_training, module))
         add_options(parser)
 
 
-def run_training(name: str, options: argparse.Namespace) -> None:
-    import_module(f"eagle2.training.{name}").run(options)
+def run_training(module: str, options: argparse.Namespace) -> None:
+    import_module(f"eagle2.training.{module}").run(options)
 
 
 def record(options: argparse.Namespace) -> None:
@@ -176,11 +180,11 @@ def record(options: argparse.Namespace) -> None:
         raise ValueError(f"the page's recordings are made by {Settings().policy}; give --out, a folder for others")
 
     import eagle2
-    from eagle2 import recordings
+    from eagle2.examples import recordings
 
     engine = eagle2.load(device=options.device, dtype=options.dtype, draft_model=options.draft_model)
     for path in recordings.record(engine, Path(options.out or recordings.FOLDER), method, drafter):
-        trace = trace_file.load(path)
+        trace = trace_files.load(path)
         print(f"{path.name}: {summary(trace.rounds)}", flush=True)
 
 
@@ -201,7 +205,7 @@ def generate(options: argparse.Namespace) -> None:
 
     import eagle2
     from eagle2 import text
-    from eagle2.found import announce
+    from eagle2.loading.describe_head import announce
 
     note_known_head(options.target, options.head)
     engine = eagle2.load(options.target, options.head, options.device, options.dtype, options.draft_model)
@@ -237,7 +241,7 @@ def generate(options: argparse.Namespace) -> None:
     stopped = bool(options.stop) and rounds[-1].finish == "stop" and not engine.target.end_ids & set(ended)
     print("" if stopped else shown.rest())
     if options.trace:
-        trace_file.save(engine.trace(ids, rounds, settings, messages), options.trace)
+        trace_files.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
     if engine.pair.head_drafts(settings) and metrics.near_floor(rounds):
         told = "the head's guesses are hardly ever right: it may belong to another target, or be untrained"

@@ -5,7 +5,7 @@ Every method's name is a preset of both; drafters and policies combine freely be
 
 from __future__ import annotations
 
-from eagle2.config import METHODS, STATIC
+from eagle2.settings import METHODS, STATIC
 
 HEAD, DRAFT_MODEL, LOOKUP = "head", "draft-model", "ngram"
 DRAFTERS = (HEAD, DRAFT_MODEL, LOOKUP)

@@ -4,8 +4,8 @@ import torch
 from tiny import COMMON, VOCAB, random_model
 from transformers import LlamaConfig
 
-from eagle2.draft import EagleDrafter
-from eagle2.target import Target
+from eagle2.drafters.eagle import EagleDrafter
+from eagle2.models.target import Target
 
 IDS = torch.arange(1, VOCAB, 3)
 """A draft vocabulary of 20 of the tiny families' 61 tokens."""

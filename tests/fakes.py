@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eagle2.config import Sampling
-from eagle2.draft import grow_tree
-from eagle2.engine import Engine
-from eagle2.policy import Policy
-from eagle2.sampling import DRAFT, draw_from, law
-from eagle2.tree import Pool
+from eagle2.decoding.engine import Engine
+from eagle2.decoding.policy import Policy
+from eagle2.decoding.sampling import DRAFT, draw_from, law
+from eagle2.decoding.tree import Pool
+from eagle2.drafters.base import grow_tree
+from eagle2.settings import Sampling
 
 Script = Callable[[tuple[int, ...]], Sequence[float]]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from eagle2.cache import KeyValueRows
-from eagle2.checkpoint import load_head
+from eagle2.loading.head_files import load_head
+from eagle2.models.kv_cache import KeyValueRows
 
 TINY = Path(__file__).parent / "fixtures" / "tiny-pair" / "head"
 HIDDEN, VOCABULARY = 64, 256

@@ -3,12 +3,12 @@
 import pytest
 from fakes import ScriptedDrafter, ScriptedTarget, counting, hashed
 
-from eagle2 import trace_file
-from eagle2.config import METHODS, STATIC, Sampling, TreeShape
-from eagle2.engine import Engine
+from eagle2.decoding.engine import Engine
 from eagle2.methods import DRAFTERS, POLICIES, combine, drafter_of
-from eagle2.trace import Pair, Settings
-from eagle2.trace_rules import faults
+from eagle2.settings import METHODS, STATIC, Sampling, TreeShape
+from eagle2.trace import files as trace_files
+from eagle2.trace.rounds import Pair, Settings
+from eagle2.trace.rules import faults
 
 PROMPT = [5, 0, 1, 2, 3, 0, 1, 2]
 
@@ -92,7 +92,7 @@ def test_all_others_run_are_exact_and_come_back_from_their_files(policy, drafter
     assert committed(rounds) == one.plain(PROMPT, law, 30)
     assert [fault for r in rounds for fault in faults(r)] == []
     trace = one.trace(PROMPT, rounds, Settings(policy, TreeShape(3, 3, 7), law, 30, drafter=drafter))
-    assert trace_file.from_json(trace_file.to_json(trace)) == trace
+    assert trace_files.from_json(trace_files.to_json(trace)) == trace
 
 
 def test_the_drafter_that_was_named_is_the_one_that_guesses():
@@ -134,9 +134,9 @@ def test_whose_guesses_a_run_has_is_told_by_its_settings():
 def test_a_trace_whose_settings_cannot_be_is_refused():
     one = engine()
     rounds = list(one.rounds(PROMPT, max_new_tokens=4))
-    text = trace_file.to_json(one.trace(PROMPT, rounds, Settings(max_new_tokens=4)))
+    text = trace_files.to_json(one.trace(PROMPT, rounds, Settings(max_new_tokens=4)))
     assert '"drafter":null' in text
-    with pytest.raises(trace_file.TraceError, match="drafter 'oracle' is unknown"):
-        trace_file.from_json(text.replace('"drafter":null', '"drafter":"oracle"'))
-    with pytest.raises(trace_file.TraceError, match="policy 'magic' is unknown"):
-        trace_file.from_json(text.replace('"policy":"eagle2"', '"policy":"magic"'))
+    with pytest.raises(trace_files.TraceError, match="drafter 'oracle' is unknown"):
+        trace_files.from_json(text.replace('"drafter":null', '"drafter":"oracle"'))
+    with pytest.raises(trace_files.TraceError, match="policy 'magic' is unknown"):
+        trace_files.from_json(text.replace('"policy":"eagle2"', '"policy":"magic"'))

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 import eagle2
-from eagle2 import hub, loading, products
-from eagle2.memory import release
+from eagle2.loading import hub
+from eagle2.loading import load as loading
+from eagle2.models import cpu_linear
+from eagle2.models.memory import release
 from eagle2.progress import Cancelled, bar_telling
 
 PAIR = Path(__file__).parent / "fixtures" / "tiny-pair"
@@ -55,7 +57,7 @@ def test_a_load_can_be_given_up_and_leaves_nothing_behind(at, monkeypatch):
 
     def choose(model, watch):
         made.append(weakref.ref(model))
-        products.choose_products(model, watch)
+        cpu_linear.choose_products(model, watch)
 
     monkeypatch.setattr(loading, "choose_products", choose)
 

@@ -15,12 +15,12 @@ from transformers import (
     Qwen3Config,
 )
 
-from eagle2.draft import EagleDrafter
-from eagle2.eagle3 import Eagle3Config, Eagle3Head
-from eagle2.engine import Engine
-from eagle2.head import EagleHead, HeadConfig
-from eagle2.target import Target
-from eagle2.vocabulary import offsets
+from eagle2.decoding.engine import Engine
+from eagle2.drafters.eagle import EagleDrafter
+from eagle2.models.draft_vocabulary import offsets
+from eagle2.models.eagle3_head import Eagle3Config, Eagle3Head
+from eagle2.models.eagle_head import EagleHead, HeadConfig
+from eagle2.models.target import Target
 
 VOCAB, HIDDEN, CONTEXT, WINDOW = 61, 32, 96, 7
 

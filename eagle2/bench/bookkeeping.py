@@ -14,14 +14,14 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from eagle2 import tree
 from eagle2.bench.plan import Method, Plan
 from eagle2.bench.results import Overhead
-from eagle2.config import TreeShape
-from eagle2.draft import EagleDrafter
-from eagle2.engine import Engine
-from eagle2.live import Clock
-from eagle2.policy import Dynamic
+from eagle2.decoding import tree
+from eagle2.decoding.clock import Clock
+from eagle2.decoding.engine import Engine
+from eagle2.decoding.policy import Dynamic
+from eagle2.drafters.eagle import EagleDrafter
+from eagle2.settings import TreeShape
 
 MEASURED = ("eagle2", "eagle2-auto")
 TOKENS = 32

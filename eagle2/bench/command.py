@@ -21,9 +21,9 @@ from eagle2.bench.plan import TRANSFORMERS, Plan, make_plan
 from eagle2.bench.records import Measurement
 from eagle2.bench.results import Result, phases, results
 from eagle2.bench.table import overhead_table, table, time_table
-from eagle2.engine import Engine
+from eagle2.decoding.engine import Engine
 from eagle2.fingerprint import fingerprint
-from eagle2.paths import to_text
+from eagle2.tree_paths import to_text
 
 
 def run(options: argparse.Namespace) -> None:

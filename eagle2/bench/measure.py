@@ -14,14 +14,14 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.generation.streamers import BaseStreamer
 
-from eagle2 import metrics
+from eagle2.analysis import metrics
 from eagle2.bench.plan import TRANSFORMERS, Method, Plan
 from eagle2.bench.records import Measurement, Timed, Trial
 from eagle2.bench.work import Question
-from eagle2.config import WALK, Sampling
-from eagle2.engine import Engine
-from eagle2.live import Clock
-from eagle2.sampling import drawer
+from eagle2.decoding.clock import Clock
+from eagle2.decoding.engine import Engine
+from eagle2.decoding.sampling import drawer
+from eagle2.settings import WALK, Sampling
 
 WARM_UP_TOKENS = 8
 

@@ -15,14 +15,14 @@ from eagle2.bench.measure import first_prompts
 from eagle2.bench.plan import Plan
 from eagle2.bench.results import Phases, Result
 from eagle2.bench.work import Question
-from eagle2.trace import Round
+from eagle2.trace.rounds import Round
 from visual import figures
 from visual.figures import benchmark
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from eagle2.engine import Engine
+    from eagle2.decoding.engine import Engine
 
 RECORDED = "eagle2"
 """The method whose rounds are recorded."""

@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from eagle2.config import METHODS, STATIC, Sampling, TreeShape, check_integer
-from eagle2.paths import Paths, load
+from eagle2.settings import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.tree_paths import Paths, load
 
 TRANSFORMERS = "transformers"
 """Transformers' own `generate` with the same model: an outside check of text and speed."""

@@ -16,21 +16,22 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import eagle2
-from eagle2 import memory, tree
 from eagle2.bench import bookkeeping, work
 from eagle2.bench.measure import can_run, run_trial, warm_up
 from eagle2.bench.plan import PAPER, Method, Plan, check_selftest
 from eagle2.bench.records import Measurement, Trial
 from eagle2.bench.results import phases
 from eagle2.bench.table import overhead_table, time_table
-from eagle2.config import METHODS
-from eagle2.draft import EagleDrafter
-from eagle2.engine import Engine
-from eagle2.head import EagleHead, HeadConfig
-from eagle2.independent import IndependentDrafter
-from eagle2.loading import choose_device
-from eagle2.target import Target
-from eagle2.trace import Pair
+from eagle2.decoding import tree
+from eagle2.decoding.engine import Engine
+from eagle2.drafters.draft_model import IndependentDrafter
+from eagle2.drafters.eagle import EagleDrafter
+from eagle2.loading.load import choose_device
+from eagle2.models import memory
+from eagle2.models.eagle_head import EagleHead, HeadConfig
+from eagle2.models.target import Target
+from eagle2.settings import METHODS
+from eagle2.trace.rounds import Pair
 
 TOKENS, TINY_TOKENS = 32, 8
 """New tokens of every answer; the tiny pair, for which no device waits, only shows that the script works."""

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eagle2.training.lean import LeanLlama
-from eagle2.training.settings import ChatSettings
+from eagle2.training.fast_llama import LeanLlama
+from eagle2.training.options import ChatSettings
 
 SORT_EVERY = 64  # steps between sorting the slots by length; see ChatSampler._sort
 LONGEST_CYCLE, LOOP_TOKENS = 8, 48  # an answer loops once its last 48 tokens repeat one cycle of 1-8 tokens

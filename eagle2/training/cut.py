@@ -5,7 +5,7 @@ import argparse
 import numpy as np
 import torch
 
-from eagle2 import loading
+from eagle2.loading import load as loading
 from eagle2.training.corpus import answers
 from eagle2.training.data import chat_files, load_chats
 from eagle2.training.export import save_head

@@ -19,10 +19,10 @@ import numpy as np
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from eagle2 import loading
+from eagle2.loading import load as loading
 from eagle2.training.chats import Chat, ChatFormat, ChatSampler
-from eagle2.training.lean import LeanLlama
-from eagle2.training.settings import ChatSettings
+from eagle2.training.fast_llama import LeanLlama
+from eagle2.training.options import ChatSettings
 
 SHARD_MINUTES, SHARD_CHATS = 20.0, 4000  # whichever comes first closes a shard
 ARRAYS = {"tokens": "iu", "length": "iu", "answer_start": "iu", "temperature": "f"}  # name -> allowed numpy kinds

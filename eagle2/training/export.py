@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from eagle2.head import EagleHead
+from eagle2.models.eagle_head import EagleHead
 
 
 def save_head(head: EagleHead, folder: Path, dtype: torch.dtype = torch.float16) -> None:

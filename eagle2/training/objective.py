@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eagle2.head import EagleHead
+from eagle2.models.eagle_head import EagleHead
 from eagle2.training.corpus import Batch
 from eagle2.training.unroll import unroll
 

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from eagle2.config import TreeShape
-from eagle2.draft import EagleDrafter
-from eagle2.engine import Engine
-from eagle2.head import EagleHead
-from eagle2.target import Target
-from eagle2.trace import Round
+from eagle2.decoding.engine import Engine
+from eagle2.drafters.eagle import EagleDrafter
+from eagle2.models.eagle_head import EagleHead
+from eagle2.models.target import Target
+from eagle2.settings import TreeShape
+from eagle2.trace.rounds import Round
 
 
 @dataclass

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from eagle2 import checkpoint, hub, vocabulary
-from eagle2.head import EagleHead, HeadConfig
-from eagle2.training.settings import TrainSettings
+from eagle2.loading import head_files, hub
+from eagle2.models import draft_vocabulary
+from eagle2.models.eagle_head import EagleHead, HeadConfig
+from eagle2.training.options import TrainSettings
 
 RIDGE = 1e-3
 """Strength of the regularisation, relative to each input's own scale."""
@@ -44,7 +45,7 @@ def new_head(model: PreTrainedModel, settings: TrainSettings, draft_ids: Tensor 
         )
     )
     if draft_ids is not None:
-        head.d2t.copy_(vocabulary.offsets(draft_ids))
+        head.d2t.copy_(draft_vocabulary.offsets(draft_ids))
     return head
 
 
@@ -101,7 +102,7 @@ def take_over(head: EagleHead, given: EagleHead) -> None:
 def over_vocabulary(given: EagleHead, ids: Tensor) -> EagleHead:
     """The same weights over another draft vocabulary, int64 [D] target ids ascending: nothing in them depends on it."""
     head = EagleHead(replace(given.config, draft_vocab_size=len(ids)))
-    head.d2t.copy_(vocabulary.offsets(ids))
+    head.d2t.copy_(draft_vocabulary.offsets(ids))
     take_over(head, given)
     return head
 
@@ -109,7 +110,7 @@ def over_vocabulary(given: EagleHead, ids: Tensor) -> EagleHead:
 def begin_from(name: str, model: PreTrainedModel) -> EagleHead:
     """The head in a folder or on the hub, float32, on the target's device. Raises ValueError for an EAGLE-3 head."""
     folder, _ = hub.fetch_head(name)
-    head = checkpoint.load_head(folder, model.config.hidden_size, model.config.vocab_size)
+    head = head_files.load_head(folder, model.config.hidden_size, model.config.vocab_size)
     if not isinstance(head, EagleHead):
         raise ValueError(f"{name} is an EAGLE-3 head; training goes on from EAGLE-1 and EAGLE-2 heads only")
     return head.to(model.device)

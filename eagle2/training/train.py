@@ -16,15 +16,15 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel
 
-from eagle2 import loading
 from eagle2.fingerprint import fingerprint
-from eagle2.head import EagleHead
+from eagle2.loading import load as loading
+from eagle2.models.eagle_head import EagleHead
 from eagle2.training import features
 from eagle2.training.corpus import HELD_OUT, Batch, Corpus, answers
 from eagle2.training.data import chat_files, load_chats
 from eagle2.training.export import save_head
 from eagle2.training.objective import Objective, Weights
-from eagle2.training.settings import TrainSettings
+from eagle2.training.options import TrainSettings
 from eagle2.training.start import begin_from, linear_start, new_head, take_over
 
 TOLD_STEPS = 5

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from eagle2.head import EagleHead
+from eagle2.models.eagle_head import EagleHead
 
 
 def unroll(head: EagleHead, embeddings: Tensor, features: Tensor, steps: int, first: int = 0) -> Iterator[Tensor]:

@@ -10,7 +10,7 @@ from eagle2.bench import bookkeeping
 from eagle2.bench.plan import Method, Plan
 from eagle2.bench.results import Overhead
 from eagle2.bench.table import overhead_table
-from eagle2.config import TreeShape
+from eagle2.settings import TreeShape
 
 PROMPTS = [list(b"u:Hi\n"), list(b"u:Why?\n")]
 

@@ -9,8 +9,8 @@ from eagle2.bench.measure import compare, count, measure, order, run_trial, time
 from eagle2.bench.plan import Method, Plan
 from eagle2.bench.records import Trial
 from eagle2.bench.work import Question
-from eagle2.config import Sampling, TreeShape
-from eagle2.engine import Engine
+from eagle2.decoding.engine import Engine
+from eagle2.settings import Sampling, TreeShape
 
 PROMPT = [3, 14, 15, 9, 2, 6]
 QUESTIONS = [Question("1", "a", ("12", "3")), Question("2", "b", ("45",))]

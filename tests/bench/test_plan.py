@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from eagle2.bench.plan import PAPER, Method, Plan, add_options, make_plan
-from eagle2.config import METHODS, TreeShape
+from eagle2.settings import METHODS, TreeShape
 
 
 def plan(*arguments):

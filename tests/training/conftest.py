@@ -4,7 +4,7 @@ import torch
 from tiny_chats import ANSWER, tiny_llama
 from transformers import LlamaForCausalLM
 
-from eagle2.config import Sampling
+from eagle2.settings import Sampling
 from eagle2.training import features
 from eagle2.training.corpus import Corpus
 from eagle2.training.data import Chats

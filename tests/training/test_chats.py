@@ -6,7 +6,7 @@ import torch
 from tiny_chats import END, FORMAT, GREEDY, VOCAB, greedy_answer, make_sampler, random_prompts, take, tiny_llama
 
 from eagle2.training.chats import draw, loops
-from eagle2.training.settings import ChatSettings
+from eagle2.training.options import ChatSettings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -11,7 +11,7 @@ from tiny_chats import END, GREEDY, VOCAB, make_sampler, take
 from eagle2.training import data
 from eagle2.training.chats import Chat, ChatFormat, ChatSampler
 from eagle2.training.data import ShardFolder, generate, load_chats, read_prompts, shard_paths
-from eagle2.training.settings import add_data_options
+from eagle2.training.options import add_data_options
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

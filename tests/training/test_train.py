@@ -10,19 +10,19 @@ import torch
 from tiny_chats import ANSWER
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from eagle2 import metrics
-from eagle2.checkpoint import load_head
-from eagle2.config import Sampling, TreeShape
-from eagle2.draft import EagleDrafter
-from eagle2.engine import Engine
-from eagle2.head import EagleHead
+from eagle2.analysis import metrics
+from eagle2.decoding.engine import Engine
+from eagle2.drafters.eagle import EagleDrafter
+from eagle2.loading.head_files import load_head
+from eagle2.models.eagle_head import EagleHead
+from eagle2.settings import Sampling, TreeShape
 from eagle2.training import features
 from eagle2.training import objective as objectives
 from eagle2.training.corpus import Corpus, answers
 from eagle2.training.data import Chats
 from eagle2.training.objective import Objective, Weights
+from eagle2.training.options import TrainSettings
 from eagle2.training.replay import replay
-from eagle2.training.settings import TrainSettings
 from eagle2.training.start import linear_start, new_head, over_vocabulary
 from eagle2.training.train import Trainer, most_frequent, refuse_early, train
 from eagle2.training.unroll import unroll

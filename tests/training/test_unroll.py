@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eagle2.cache import KeyValueRows
+from eagle2.models.kv_cache import KeyValueRows
 from eagle2.training.unroll import unroll
 
 

@@ -5,8 +5,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from eagle2.training.chats import Chat, ChatFormat, ChatSampler
-from eagle2.training.lean import LeanLlama
-from eagle2.training.settings import ChatSettings
+from eagle2.training.fast_llama import LeanLlama
+from eagle2.training.options import ChatSettings
 
 VOCAB, END = 32, 2
 FORMAT = ChatFormat(prefix=(1, 5, 6), assistant=(1, 7), user=(1, 8), end=END, special=frozenset({0, 1, END}))

@@ -43,7 +43,7 @@ def pair(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def engine(pair):
-    from eagle2.loading import load
+    from eagle2.loading.load import load
 
     return load(*pair, "cpu", "float32")
 
@@ -57,7 +57,7 @@ def other(pair, tmp_path):
 @pytest.fixture
 def visit():
     """Of somebody who has just come."""
-    from visual.session import Visit
+    from visual.server.conversation import Visit
 
     return Visit()
 
@@ -67,9 +67,9 @@ def common(engine):
     """What the handlers of one page share, with the tiny pair in use."""
     import gradio as gr
 
-    from visual.common import Common
-    from visual.parts import Parts
-    from visual.studio import Options, Studio
+    from visual.page.context import Common
+    from visual.page.parts import Parts
+    from visual.server.studio import Options, Studio
 
     studio = Studio(Options(max_new_tokens=64), load=lambda *_: engine)
     with gr.Blocks():

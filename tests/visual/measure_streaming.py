@@ -52,10 +52,10 @@ def through_the_page(browser: object) -> float:
 
 def message_cost() -> tuple[float, int]:
     """Milliseconds to write the message of a round of 59 nodes kept of 510, and its bytes."""
-    from eagle2 import trace_file
-    from visual import player
+    from eagle2.trace import files as trace_files
+    from visual.player import component as player
 
-    trace = trace_file.load(ROOT / "assets" / "traces" / "pancakes.json.gz")
+    trace = trace_files.load(ROOT / "assets" / "traces" / "pancakes.json.gz")
     times, sizes = [], []
     for r in trace.rounds:
         start = time.perf_counter()

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import gradio as gr
 
-from visual.common import Common
-from visual.parts import Parts
-from visual.picking import Picking
-from visual.running import Running
-from visual.studio import Options, Studio
+from visual.page.context import Common
+from visual.page.parts import Parts
+from visual.page.tabs.models import Picking
+from visual.page.tabs.running import Running
+from visual.server.studio import Options, Studio
 
 OWNER, VISITOR = SimpleNamespace(session_hash="owner"), SimpleNamespace(session_hash="visitor")
 VALUES = ("eagle2", 3, 3, 8, 0, 1, 0, 0, 12)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import gradio as gr
 from synthetic import HOSTILE_IDS, grown, plain_round, prefill_round, run
 
-from visual import player
+from visual.player import component as player
 
 RECORDED = run(5)
 SMALL = run(12, seed=30, top_k=4, depth=3, max_nodes=8)

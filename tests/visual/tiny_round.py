@@ -7,7 +7,7 @@
 top_k 2, depth 2, max_nodes 5: kept 'm, 'd, ·glad, ·sorry, ·love. The target takes 'm, ·glad, then wants ·you.
 """
 
-from eagle2.trace import ROOT, Check, Round
+from eagle2.trace.rounds import ROOT, Check, Round
 
 TOKENS = {
     0: b"I",

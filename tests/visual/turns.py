@@ -1,8 +1,8 @@
 """What tests of turns and visits share: settings of a short run, and running it to its end."""
 
-from eagle2.config import Sampling, TreeShape
-from eagle2.trace import Settings
-from visual.session import Turn, advance
+from eagle2.settings import Sampling, TreeShape
+from eagle2.trace.rounds import Settings
+from visual.server.conversation import Turn, advance
 
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from eagle2.bench.results import Phases, Result, overall
-from visual import theme
-from visual.figures.statistics import TIME_COLORS, TIME_PATTERNS, layout
-from visual.strings import say
+from visual.figures import theme
+from visual.figures.per_round import TIME_COLORS, TIME_PATTERNS, layout
+from visual.words.say import say
 
 PHASES = ("draft", "verify", "rest")
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from eagle2.trace import ROOT, Round
-from visual import labels, theme
-from visual.phases import Phase, phases
-from visual.strings import say
+from eagle2.trace.rounds import ROOT, Round
+from visual.figures import theme, token_labels
+from visual.figures.phases import Phase, phases
+from visual.words.say import say
 
 LABELLED_ROWS = 20
 """Up to this many rows each is labelled with its token."""
@@ -59,7 +59,7 @@ def colorscale(look: str) -> list[list]:
 
 def row_label(round: Round, slot: int, tokens: Mapping[int, bytes]) -> str:
     token = round.root if slot == 0 else round.token[round.flattened[slot - 1]]
-    return labels.token_label(token, tokens, 10)
+    return token_labels.token_label(token, tokens, 10)
 
 
 def mask(
@@ -76,7 +76,7 @@ def mask_spec(
     parents = parents_by_slot(round)
     rows = phase.rows or "-"
     count = len(parents)
-    names = [labels.for_plotly(row_label(round, slot, tokens)) for slot in range(count)]
+    names = [token_labels.for_plotly(row_label(round, slot, tokens)) for slot in range(count)]
     gap = 1.2 if count <= 40 else 0.6
     band = -max(1.0, count / 24)  # the prefix, as wide as a column or more
     labelled = count <= LABELLED_ROWS

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from visual import theme
-from visual.strings import say
+from visual.figures import theme
+from visual.words.say import say
 
 SMOOTHING = 0.97
 """Share of the last value that a smoothed loss keeps: single batches differ more than the trend does."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
-from eagle2.trace import ROOT, Round
-from visual import labels, theme
-from visual.layout import BONUS, MARKER_GAP, Layout, edge, lay_out, tree_graph
-from visual.phases import Phase, phases
-from visual.strings import say
+from eagle2.trace.rounds import ROOT, Round
+from visual.figures import theme, token_labels
+from visual.figures.layout import BONUS, MARKER_GAP, Layout, edge, lay_out, tree_graph
+from visual.figures.phases import Phase, phases
+from visual.words.say import say
 
 NOTE_GAP = 6.0
 CHIP_GAP = 9.0
@@ -66,7 +66,7 @@ def scene(round: Round, tokens: Mapping[int, bytes], everything: bool = False) -
         return round.root if point == ROOT else round.bonus if point == BONUS else round.token[point]
 
     dots = {p for p in points if p >= 0 and round.slot[p] is None}
-    label = ["" if p in dots else labels.token_label(token(p), tokens) for p in points]
+    label = ["" if p in dots else token_labels.token_label(token(p), tokens) for p in points]
     notes = {
         "value": tuple("" if p < 0 or p in dots else short_number(round.value[p]) for p in points),
         "slot": tuple("#0" if p == ROOT else "" if p < 0 or p in dots else f"#{round.slot[p]}" for p in points),
@@ -77,14 +77,14 @@ def scene(round: Round, tokens: Mapping[int, bytes], everything: bool = False) -
             for p in points
         ),
     }
-    cell, note_cell = theme.LABEL_PX * labels.CELL_EM, theme.NOTE_PX * labels.CELL_EM
+    cell, note_cell = theme.LABEL_PX * token_labels.CELL_EM, theme.NOTE_PX * token_labels.CELL_EM
     widths: dict[int, float] = {}
     chip_at: dict[int, float] = {}
     for place, point in enumerate(points):
         if point in dots:
             continue
         note = max(len(texts[place]) for texts in notes.values()) if point != BONUS else 0
-        text = labels.cells(label[place]) * cell + (NOTE_GAP + note * note_cell if note else 0)
+        text = token_labels.cells(label[place]) * cell + (NOTE_GAP + note * note_cell if note else 0)
         chip_at[point] = text + CHIP_GAP
         widths[point] = text + (CHIP_GAP + len(chip_text(chips[point])) * note_cell if point in chips else 0)
     layout = lay_out(round, widths, everything)
@@ -92,8 +92,8 @@ def scene(round: Round, tokens: Mapping[int, bytes], everything: bool = False) -
     return Scene(
         layout=layout,
         points=points,
-        label=tuple(labels.for_plotly(text) for text in label),
-        full=tuple(labels.token_full(token(p), tokens) for p in points),
+        label=tuple(token_labels.for_plotly(text) for text in label),
+        full=tuple(token_labels.token_full(token(p), tokens) for p in points),
         size=tuple(ROOT_SIZE if p < 0 else DOT_SIZE if p in dots else round_size(round.value[p]) for p in points),
         notes=notes,
         chips=chips,
@@ -216,7 +216,9 @@ def tree_spec(
                 },
             },
             "hoverinfo": "text",
-            "hovertext": [hover(round, p, labels.for_plotly(s.full[i]), language) for i, p in enumerate(s.points)],
+            "hovertext": [
+                hover(round, p, token_labels.for_plotly(s.full[i]), language) for i, p in enumerate(s.points)
+            ],
             "meta": "nodes",
         }
     )
@@ -266,8 +268,9 @@ def hover(round: Round, point: int, full: str, language: str) -> str:
 
 def chip_hover(round: Round, parent: int, s: Scene, tokens: Mapping[int, bytes], language: str) -> str:
     name = round.root if parent == ROOT else round.token[parent]
-    heading = say("tree.chip", language, count=len(s.chips[parent]), parent=labels.token_label(name, tokens))
+    heading = say("tree.chip", language, count=len(s.chips[parent]), parent=token_labels.token_label(name, tokens))
     lines = [
-        f"{labels.token_label(round.token[c], tokens, 24)}  {short_number(round.value[c])}" for c in s.chips[parent]
+        f"{token_labels.token_label(round.token[c], tokens, 24)}  {short_number(round.value[c])}"
+        for c in s.chips[parent]
     ]
-    return "<br>".join(labels.for_plotly(line) for line in (heading, *lines))
+    return "<br>".join(token_labels.for_plotly(line) for line in (heading, *lines))

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from eagle2.choices import by_value
-from eagle2.trace import Round
-from visual import theme
-from visual.phases import Phase, phases, walk
-from visual.strings import say
+from eagle2.analysis.target_choices import by_value
+from eagle2.trace.rounds import Round
+from visual.figures import theme
+from visual.figures.phases import Phase, phases, walk
+from visual.words.say import say
 
 FLOOR = 1e-8
 """Smaller values are drawn as this: a logarithmic axis has no zero."""

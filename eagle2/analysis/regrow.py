@@ -1,0 +1,51 @@
+"""A round of a recorded run grown again, from the same committed prefix, by the models that made it."""
+
+from __future__ import annotations
+
+from eagle2.settings import AUTO, WALK, rule_of
+from eagle2.trace.rounds import Pair, Round, Settings, Trace
+
+
+def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Round:
+    """Grow round `index` of a recorded run again under `settings`.
+
+    engine: an `Engine` with the models that made the run; sampling and rule are the round's own, so the target's
+    choices are the same. At the run's own settings the round comes out as recorded, but for times and rounding;
+    "eagle2-auto" decides by the recorded costs, or by the engine's where the run has none. Raises ValueError where the
+    engine has other models, the run has no such round, or the settings' method cannot go by the round's rule: what
+    rejection sampling emits depends on the draft.
+    """
+    check_pair(engine, trace.pair)
+    if not 0 <= index < len(trace.rounds):
+        raise ValueError(f"the run has no round {index + 1}; it has {len(trace.rounds)}")
+    run, rule = trace.settings, trace.rounds[index].rule
+    if rule != WALK and rule_of(settings.policy, run.sampling) != rule:
+        raise ValueError(
+            f"round {index + 1} was verified by rejection sampling, whose tokens depend on the sampled draft; "
+            f"grow it again with its own method, {run.policy}, not {settings.policy}"
+        )
+    if settings.policy == AUTO and trace.costs is not None:
+        engine = engine.deciding_by(trace.costs)
+    rounds = engine.rounds(
+        trace.prompt_ids,
+        settings.shape,
+        run.sampling,
+        run.max_new_tokens,
+        settings.tree,
+        after=trace.rounds[:index],
+        drafter=settings.drafter,
+        rule=rule,
+    )
+    try:
+        return next(rounds)
+    finally:
+        rounds.close()
+
+
+def check_pair(engine: object, pair: Pair) -> None:
+    """Raise ValueError unless the engine has the models of `pair`."""
+    if (engine.pair.target, engine.pair.head) != (pair.target, pair.head):
+        raise ValueError(
+            f"this run was made by {pair.target} with {pair.head}, and {engine.pair.target} with {engine.pair.head} is "
+            "loaded; load the same models to go on with it or to grow its rounds again"
+        )

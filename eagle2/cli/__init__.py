@@ -1,0 +1,4 @@
+"""Commands of `python -m eagle2`.
+
+Imports everything; nothing imports it.
+"""

@@ -1,0 +1,61 @@
+"""What `generate` tells on stderr about options that have no effect, or another one than asked for. Knows no models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from eagle2.methods import LOOKUP
+from eagle2.settings import CHAINS, STATIC, Sampling, TreeShape
+from eagle2.trace.rounds import Pair, Settings
+
+
+def note_unused(settings: Settings, tree: Iterable[str], law: Iterable[str]) -> None:
+    """Say which of the options given have no effect with this method, or with greedy decoding."""
+    method, sampling = settings.policy, settings.sampling
+    taken = {"plain": (), "eagle": (), STATIC: (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
+    taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
+    used = ("depth", "max_nodes") if settings.drafter == LOOKUP else taken.get(method, tree)
+    note_idle([f"--{name.replace('_', '-')}" for name in tree if name not in used], f"with {combination(settings)}")
+    spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
+    telling = [name for name in law if getattr(sampling, name) != getattr(Sampling(), name)]
+    note_idle([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
+
+
+def note_known_head(target: str | None, head: str | None) -> None:
+    """Say which public heads are known for a target that came without one."""
+    from eagle2.loading import known_pairs
+
+    known = known_pairs.heads_for(target) if target and not head else ()
+    if known:
+        heads = " or ".join(pair.head for pair in known)
+        print(f"note: {target} came without a head; known for it: {heads}", file=sys.stderr)
+
+
+def note_vocabulary(pair: Pair, settings: Settings) -> None:
+    """Say that confidences are shares of a part of the vocabulary, where they are."""
+    if pair.draft_vocabulary is not None and pair.head_drafts(settings):
+        told = f"a draft vocabulary of {pair.draft_vocabulary:,} of {pair.vocabulary:,} tokens"
+        print(f"note: confidences are shares of {told}, so values run high", file=sys.stderr)
+
+
+def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -> None:
+    """Say which of the tree options given were too large, and what they became."""
+    for name in tree:
+        wanted = getattr(asked, name)
+        if policy is not None and name != "depth" and policy.name not in ("eagle", STATIC, *CHAINS):
+            effective = getattr(policy.shape, name)
+            if effective < wanted:
+                told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"
+                print(f"note: {told}, all that can be drafted or kept here", file=sys.stderr)
+
+
+def note_idle(idle: Sequence[str], where: str) -> None:
+    """Say that these options have no effect there."""
+    if idle:
+        print(f"note: {', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {where}", file=sys.stderr)
+
+
+def combination(settings: Settings) -> str:
+    """The method, and who drafts for it where that is not its own drafter."""
+    return settings.policy + (f" drafted by {settings.drafter}" if settings.drafter else "")

@@ -1,0 +1,138 @@
+"""Static trees as text: paths of child ranks from the root, as the EAGLE and Medusa papers give them.
+
+    [0], [1], [0, 0], [0, 1], [0, 0, 0]
+
+[0, 1] is the second likeliest child of the likeliest first token. Read leniently (brackets or parentheses, commas or
+line breaks between paths, one list around them or none), checked strictly, always in one order: shallower first, then
+by rank. Knows no model and no pool.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path as File
+
+from eagle2.settings import TreeShape
+
+Path = tuple[int, ...]
+Paths = tuple[Path, ...]
+
+FAULTS = {
+    "unreadable": "“{text}” is no list of paths; write each as child ranks in brackets, as in [0], [1], [0, 0]",
+    "empty": "a static tree needs at least one path, as in [0]",
+    "root": "an empty path is the root, which is always there; leave [] out of the static tree",
+    "no_rank": "path {path} holds {rank}; child ranks are whole numbers from 0, the likeliest child, on",
+    "negative": "path {path} holds {rank}; a child rank must be at least 0, the likeliest child",
+    "twice": "path {path} is given more than once; a static tree holds each path once",
+    "orphan": "path {path} has no parent: add {parent} to the static tree",
+    "rank": "path {path} holds rank {rank}; with {most} children each, ranks go from 0 to {last}",
+    "depth": "path {path} is {depth} levels deep; at most {most} are allowed",
+    "nodes": "the static tree has {nodes} nodes; at most {most} are allowed",
+}
+"""What can be wrong with a tree, a sentence each."""
+
+SHOWN = 60
+"""Characters of somebody's text that a sentence repeats at most."""
+
+
+class PathsError(ValueError):
+    """What is wrong with a static tree. kind: one of `FAULTS`; values: what its sentence is filled in with."""
+
+    def __init__(self, kind: str, **values: object) -> None:
+        super().__init__(FAULTS[kind].format(**values))
+        self.kind, self.values = kind, values
+
+
+def spelled(path: Sequence[int]) -> str:
+    """One path as text: "[0, 1]"."""
+    text = json.dumps(list(path), default=repr)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def ordered(paths: Iterable[Sequence[int]]) -> Paths:
+    """Shallower first, then by rank: the order in which a static tree is drafted and verified."""
+    return tuple(sorted(map(tuple, paths), key=lambda path: (len(path), path)))
+
+
+def checked(paths: Iterable[Sequence[int]], most: TreeShape | None = None) -> Paths:
+    """The paths in order. most: the largest top_k, depth and number of nodes allowed. Raises PathsError."""
+    given = [tuple(path) for path in paths]
+    if not given:
+        raise PathsError("empty")
+    for path in given:
+        if not path:
+            raise PathsError("root")
+        for rank in path:
+            if isinstance(rank, bool) or not isinstance(rank, int):
+                raise PathsError("no_rank", path=spelled(path), rank=repr(rank)[:SHOWN])
+            if rank < 0:
+                raise PathsError("negative", path=spelled(path), rank=rank)
+    tree = set(given)
+    for path in given:
+        if len(path) > 1 and path[:-1] not in tree:
+            raise PathsError("orphan", path=spelled(path), parent=spelled(path[:-1]))
+    if len(tree) < len(given):
+        raise PathsError("twice", path=spelled(next(path for path in given if given.count(path) > 1)))
+    if most is not None:
+        _check_size(ordered(given), most)
+    return ordered(given)
+
+
+def _check_size(paths: Paths, most: TreeShape) -> None:
+    for path in paths:
+        if max(path) >= most.top_k:
+            raise PathsError("rank", path=spelled(path), rank=max(path), most=most.top_k, last=most.top_k - 1)
+        if len(path) > most.depth:
+            raise PathsError("depth", path=spelled(path), depth=len(path), most=most.depth)
+    if len(paths) > most.max_nodes:
+        raise PathsError("nodes", nodes=len(paths), most=most.max_nodes)
+
+
+def extent(paths: Iterable[Sequence[int]]) -> TreeShape:
+    """What a checked tree can reach: its largest rank + 1, its levels and its nodes."""
+    paths = tuple(paths)
+    return TreeShape(1 + max(map(max, paths)), max(map(len, paths)), len(paths))
+
+
+def parse(text: str, most: TreeShape | None = None) -> Paths:
+    """The checked paths of a text. Raises PathsError in one sentence."""
+    # Breaks between paths are commas, and (0,) is Python's [0].
+    listed = re.sub(r"([\])])\s*[,;]?\s*([\[(])", r"\1,\2", text.strip().rstrip(",;"))
+    listed = re.sub(r",\s*]", "]", listed.replace("(", "[").replace(")", "]"))
+    try:
+        paths = json.loads(f"[{listed}]")
+    except (ValueError, RecursionError) as error:
+        raise PathsError("unreadable", text=_short(text)) from error
+    if len(paths) == 1 and isinstance(paths[0], list) and all(isinstance(path, list) for path in paths[0]):
+        paths = paths[0]  # one list around them all, as in a file
+    if not all(isinstance(path, list) for path in paths):
+        raise PathsError("unreadable", text=_short(text))
+    return checked(paths, most)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else line[:SHOWN] + "…"
+
+
+def to_text(paths: Iterable[Sequence[int]]) -> str:
+    """The paths in order, a line for each level."""
+    levels = groupby(ordered(paths), key=len)
+    return ",\n".join(", ".join(spelled(path) for path in level) for _, level in levels)
+
+
+def to_json(paths: Iterable[Sequence[int]]) -> str:
+    """The paths in order as a JSON list of lists: what a tree's file holds."""
+    return f"[{to_text(paths)}]\n"
+
+
+def load(file: str | File, most: TreeShape | None = None) -> Paths:
+    """The tree of a file. Raises PathsError, or OSError where it cannot be read."""
+    try:
+        text = File(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PathsError("unreadable", text=File(file).name) from error
+    return parse(text, most)

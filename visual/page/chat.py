@@ -1,0 +1,91 @@
+"""The chat and the statistics figures as Gradio components. The chat's answers come to the browser with the player's
+rounds; what Python sends are the turns alone, so its messages do not grow with the text.
+
+    log = chat.component()
+    log.open_run(on_open, None, outputs)        # evt._data: run, round; a token of another turn was clicked
+    log.go_back(on_back, None, outputs)         # evt._data: run, round, text: go on from there; text: None if unchanged
+    log.future(on_future, None, outputs)        # evt._data: run; another future of the last turn is wanted
+    yield chat.message(visit.turns, language, visit.futures)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import gradio as gr
+import plotly.graph_objects as go
+
+from visual.player.bundle import chart_script, chat_script
+from visual.player.messages import packed, serial
+from visual.server.conversation import Turn
+from visual.words.say import say
+
+EVENTS = ("open_run", "go_back", "future")
+RECEIVE = """
+let last = null;
+function take() {
+  if (typeof props.value !== 'string' || !props.value || props.value === last) return;
+  last = props.value;
+  part.receive(JSON.parse(props.value));
+}
+take();
+watch('value', take);
+"""
+
+
+def component(value: str | None = None, language: str = "en", elem_id: str = "chat") -> gr.HTML:
+    """The chat, empty or with a first message."""
+    mount = "const part = mountChat(element.querySelector('.eagle-chat') || element, (name, detail) => {\n"
+    mount += "".join(f"  if (name === '{name}') trigger('{name}', detail);\n" for name in EVENTS) + "});\n"
+    return gr.HTML(
+        value=value,
+        html_template="<div class='eagle-chat'></div>",
+        js_on_load=f"{chat_script(language)}\n{mount}{RECEIVE}",
+        apply_default_css=False,
+        padding=False,
+        elem_id=elem_id,
+    )
+
+
+def title(turn: Turn, language: str = "en") -> str:
+    """What a recorded run is called: in words if it is a shipped one, else by its file's name."""
+    return say(f"recording.{turn.recording}", language) if turn.recording else turn.name or ""
+
+
+def message(turns: Sequence[Turn], language: str = "en", futures: Sequence[Turn] = ()) -> str:
+    """What the chat shows: user turns in order, each with the run that answers it. futures: the last turn's."""
+    shown = []
+    for turn in turns:
+        said = [m for m in turn.messages if m["role"] == "user"]
+        system = [m["content"] for m in turn.messages if m["role"] == "system"] if turn is turns[0] else []
+        shown.append(
+            {
+                "run": turn.run,
+                "name": turn.name and say("chat.recorded", language, name=title(turn, language)),
+                "system": system[0] if system else "",
+                "user": said[-1]["content"] if said else say("chat.ids_only", language, count=len(turn.prompt_ids)),
+                "begun": turn.answer_begun,
+            }
+        )
+    return packed({"turns": shown, "futures": [turn.run for turn in futures], "serial": serial()})
+
+
+def chart(elem_id: str, height: int | None = 300) -> gr.HTML:
+    """An empty figure; its value is `chart_message`. height: in pixels, that of its figures; None: they have a size of
+    their own, and scroll in their frame."""
+    look = f"class='eagle-chart' style='height:{height}px'" if height else "class='eagle-chart es-picture'"
+    mount = "const part = mountChart(element.querySelector('.eagle-chart') || element);\n"
+    return gr.HTML(
+        html_template=f"<div {look}></div>",
+        js_on_load=f"{chart_script()}\n{mount}{RECEIVE.replace('JSON.parse(props.value)', 'props.value')}",
+        apply_default_css=False,
+        padding=False,
+        elem_id=elem_id,
+    )
+
+
+def chart_message(light: go.Figure | None, dark: go.Figure | None) -> str:
+    """One figure in both looks; None empties it."""
+    looks = {look: figure and json.loads(figure.to_json()) for look, figure in (("light", light), ("dark", dark))}
+    return packed({**looks, "serial": serial()})

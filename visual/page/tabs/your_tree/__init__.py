@@ -1,0 +1,4 @@
+"""The tab Your tree.
+
+Imports the page's context and html.
+"""
