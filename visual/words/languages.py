@@ -1,4 +1,4 @@
-"""The page's languages: where each has its page, and how it is named to browsers. The words are in `words.en`, `words.zh`."""
+"""The page's languages: where each has its page, and how browsers name it. The words are in `words.en` and `words.zh`."""
 
 from __future__ import annotations
 
