@@ -1,4 +1,4 @@
-"""The page's languages: where each has its page, and how browsers name it. The words are in `words.en` and `words.zh`."""
+"""The languages of the page: where each has its page and how browsers name it. The words: `words.en`, `words.zh`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks up what a reader sees, by key and language: the tables are `words.en` and `words.zh`, no string stands elsewhere.
+"""Looks up what a reader sees, by key and language. The tables are `words.en` and `words.zh`; no string is elsewhere.
 
 `{name}` is filled in by `say` in Python and by `fill` in the browser. Plural forms are pairs: key "…_one", "…_many".
 """
