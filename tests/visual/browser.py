@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 
+from visual.words.say import say
+
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 PATIENCE = float(os.environ.get("BROWSER_PATIENCE", "1"))
 """How many times as long to wait as on a machine that has nothing else to do."""
@@ -89,7 +91,7 @@ class App(Page):
         self.page.wait_for_function(script, arg=words, timeout=timeout * PATIENCE)
 
     def done(self) -> None:
-        self.status("the length limit of this run is reached")
+        self.status(say("status.done_length"))
         self.until("d => !d.live && d.rounds === d.count", 30000)
 
     def answers(self) -> list[str]:

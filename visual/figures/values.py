@@ -65,7 +65,7 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
     outcome = len(walk(round)) + 1
     green, blue, vermillion = (theme.color(name, look) for name in ("green", "blue", "vermillion"))
     panel = theme.color("panel", look)
-    names = [say("values.happened", language), say("values.predicted", language)]
+    names = [say("values.actual", language), say("values.predicted", language)]
     cut_text = say("values.all_kept" if kept == drafted else "values.cut", language, kept=kept, drafted=drafted)
     traces: list[dict] = [
         {
@@ -95,9 +95,9 @@ def values_spec(round: Round, phase: Phase, look: str = "light", language: str =
         ("predicted", 1, part, vermillion if n == 0 else blue, 1 - 0.13 * min(4, max(0, n - 1)))
         for n, part in enumerate(parts)
     ]
-    steps = [("happened", 0, 1.0, green if n else vermillion, 1.0) for n in range(outcome)]
+    steps = [("actual", 0, 1.0, green if n else vermillion, 1.0) for n in range(outcome)]
     totals = [float(outcome), sum(parts)]
-    for role, segments in (("predicted", levels), ("happened", steps)):
+    for role, segments in (("predicted", levels), ("actual", steps)):
         lengths = [length for _, _, length, _, _ in segments]
         row = segments[0][1]
         traces.append(

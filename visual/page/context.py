@@ -110,7 +110,7 @@ class Common:
         open_run = bool(last and last.open and (last.rounds or last.begun))
         return {
             self.parts.generate: gr.update(
-                value=self.say("chat.go_on" if open_run and not busy else "chat.generate"), interactive=not busy
+                value=self.say("chat.resume" if open_run and not busy else "chat.generate"), interactive=not busy
             ),
             self.parts.step: gr.update(interactive=not busy),
             self.parts.stop: gr.update(interactive=busy),

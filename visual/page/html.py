@@ -68,7 +68,9 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
     if found is not None:
         parts.append(chip(told_speedup(found, language), say("formula.speedup", language)))
         if found.in_law:
-            parts.append(chip(say("chip.in_law", language), say("metrics.in_law", language), "es-good"))
+            parts.append(
+                chip(say("chip.same_distribution", language), say("metrics.same_distribution", language), "es-good")
+            )
         else:
             lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
             kind = "es-good" if not found.differing else "es-bad"
@@ -132,8 +134,8 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
     drafted = [r for r in rounds if r.token and r.bonus is not None and r.rule == WALK]
     if drafted:
         expected = sum(r.predicted for r in drafted) / len(drafted)
-        happened = sum(len(r.accepted) + 1 for r in drafted) / len(drafted)
-        rows.append(("predicted", say("metrics.against", language, a=f"{expected:.2f}", b=f"{happened:.2f}")))
+        actual = sum(len(r.accepted) + 1 for r in drafted) / len(drafted)
+        rows.append(("predicted", say("metrics.against", language, a=f"{expected:.2f}", b=f"{actual:.2f}")))
     if speed is not None:
         rows.append(("speed", f"{speed.tokens_per_s:.1f}"))
         split = (f"{share:.0%}" for share in (speed.draft_share, speed.verify_share, speed.rest_share))
@@ -144,7 +146,10 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         plain = "" if found.speedup is None else f" ({rate})"
         rows.append(("speedup", f"{told_speedup(found, language)}{plain}"))
         rows.append(
-            ("lossless", say("metrics.in_law" if found.in_law else "metrics.verdict", language, **verdict(found)))
+            (
+                "lossless",
+                say("metrics.same_distribution" if found.in_law else "metrics.verdict", language, **verdict(found)),
+            )
         )
     depths = metrics.acceptance_by_depth(rounds)
     if depths:

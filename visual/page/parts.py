@@ -155,7 +155,7 @@ class Parts:
         self.top_k = slider("top_k", 1, MOST.top_k, 1)
         self.depth = slider("depth", 1, MOST.depth, 1)
         self.max_nodes = slider("max_nodes", 1, MOST.max_nodes, 1)
-        gr.HTML(f"<h3>{for_html(t('form.law'))}</h3>", padding=False)
+        gr.HTML(f"<h3>{for_html(t('form.sampling'))}</h3>", padding=False)
         self.temperature = slider("temperature", 0, MOST_TEMPERATURE, 0.05)
         self.top_p = slider("top_p", LEAST_TOP_P, 1, 0.05)
         self.sample_top_k = gr.Number(

@@ -73,7 +73,7 @@ def slim(spec: dict) -> dict:
     for trace in spec["data"]:
         for key in ("hovertext", "customdata", "colorscale", "z"):
             trace.pop(key, None)
-        if trace["meta"] in ("predicted", "happened"):
+        if trace["meta"] in ("predicted", "actual"):
             continue
         for key in ("x", "y", "text"):
             trace.pop(key, None)

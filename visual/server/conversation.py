@@ -138,7 +138,7 @@ class Visit:
         for turn in self.turns:
             if turn.run == run:
                 return turn
-        raise ValueError("that run is not part of this conversation any more")
+        raise ValueError("that run is no longer part of this conversation")
 
     def load(self, trace: Trace, name: str) -> Turn:
         """Show a recorded run instead of the conversation so far."""
@@ -218,7 +218,7 @@ class Visit:
             if turn.run == run:
                 self.close()
                 return self._put(turn)
-        raise ValueError("that future is not part of this conversation any more")
+        raise ValueError("that continuation is no longer part of this conversation")
 
     def _put(self, turn: Turn) -> Turn:
         self.turns = [*self.turns[:-1], turn]

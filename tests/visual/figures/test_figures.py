@@ -104,7 +104,7 @@ def test_prediction_and_outcome_stand_side_by_side():
     figure = figures.values(ROUND, TINY)
     assert predicted_parts(ROUND) == pytest.approx([1.0, 0.9, 0.63])
     assert sum(trace(figure, "predicted").x) == pytest.approx(ROUND.predicted)
-    assert sum(trace(figure, "happened").x) == 3
+    assert sum(trace(figure, "actual").x) == 3
 
 
 def test_statistics_of_a_run():

@@ -12,6 +12,7 @@ from tiny_round import ROUND
 from eagle2.analysis import statistics
 from visual import figures
 from visual.figures.over_rounds import position_name
+from visual.words.say import say
 
 TRACES = Path(__file__).resolve().parents[3] / "assets" / "traces"
 ALL = (
@@ -47,7 +48,7 @@ def test_whiskers_are_wilsons_interval():
 
 def test_positions_are_named_as_one_counts_and_ordered_by_depth():
     assert position_name((0, 1)) == "1.2"
-    bars = trace(figures.acceptance_by_position([ROUND]), "positions")
+    bars = trace(figures.acceptance_by_position([ROUND]), say("summary.positions"))
     assert list(bars.x) == ["1", "2", "1.1", "1.2", "2.1", "2.2"]
     assert list(bars.y) == [1, 0, 1, 0, 0, 0]
     assert list(bars.customdata) == ["1 of 1", "0 of 1", "1 of 1", "0 of 1", "0 of 1", "0 of 1"]
@@ -55,7 +56,7 @@ def test_positions_are_named_as_one_counts_and_ordered_by_depth():
 
 def test_each_run_has_dots_of_its_own_where_there_are_several():
     one = run(6, top_k=3, depth=3, max_nodes=8).rounds
-    assert [t.meta for t in figures.acceptance_by_position(one).data] == ["positions"]
+    assert [t.meta for t in figures.acceptance_by_position(one).data] == [say("summary.positions")]
     several = [*one, *run(7, seed=50, top_k=3, depth=3, max_nodes=8).rounds]
     dots = trace(figures.acceptance_by_position(several), "runs")
     assert list(dots.x).count("1") == 2

@@ -134,7 +134,7 @@ def test_one_can_switch_between_futures_and_a_new_prompt_forgets_those_left(visi
     assert visit.switch(old.run) is old
     assert (visit.turns, visit.futures) == ([old], (old, new))
     assert visit.switch(new.run) is visit.shown is new
-    with pytest.raises(ValueError, match="not part of this conversation"):
+    with pytest.raises(ValueError, match="that continuation is no longer part"):
         visit.switch("run-0")
     visit.begin(engine, "two", "", SETTINGS)
     assert visit.futures == ()

@@ -8,11 +8,12 @@ import pytest
 
 from eagle2.trace import files as trace_files
 from eagle2.trace.rounds import Trace
+from visual.words.say import say
 
 pytestmark = pytest.mark.browser
 
 ASK = "?" + urlencode({"prompt": "one two", "top_k": 3, "depth": 3, "max_nodes": 8, "max_new_tokens": 24})
-DONE = "the length limit of this run is reached"
+DONE = say("status.done_length")
 
 
 @pytest.fixture

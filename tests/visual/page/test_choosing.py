@@ -83,15 +83,15 @@ def test_a_head_whose_layers_were_guessed_is_marked_and_its_table_shown(tmp_path
     page = opened(tiny_pair.write_eagle3(tmp_path))
     told = pairs.used_card(page.studio.used, "")
     assert page.studio.used.guessed == (2, 4, 5)
-    assert "takes the hidden states 2, 4, 5 of the target is a guess, since its config names none" in told
+    assert "we assumed states 2, 4, 5" in told
     assert "hidden states 2, 4, 5 of the target (guessed" in told
 
 
 def test_a_head_that_was_found_out_is_shown_folded(pair):
     told = pairs.used_card(opened(pair).studio.used, "")
-    assert "<details><summary>What was found in the head" in told
+    assert f"<details><summary>{say('pair.found')}" in told
     assert "EAGLE-1/2" in told
-    assert "is a guess" not in told
+    assert "eagle_aux_hidden_state_layer_ids" not in told
     assert tiny_pair.VOCABULARY == 300
     assert "300 of 300 tokens" in told
 

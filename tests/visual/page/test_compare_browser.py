@@ -30,7 +30,7 @@ def labels(page, side: str) -> list[str]:
 def test_figure_4_stands_there_before_anything_is_compared(visitor):
     page = visitor()
     page.tab("Compare")
-    said(page, "the 3 tokens that both wrote are the same")
+    said(page, "both runs wrote the same 3 tokens")
     assert labels(page, "left") == ["=", "2", "1", "3"]  # the root, the bonus, two candidates
     assert labels(page, "right") == ["=", ".", "1", "2"]
     assert row(page, "τ") == ["2.00", "3.00"]
@@ -44,7 +44,7 @@ def test_a_prompt_is_run_under_two_methods_and_the_rounds_are_aligned(visitor):
     page.tab("Compare")
     said(page, "are the same")
     page.page.click("#beside-run")
-    said(page, "the 24 tokens that both wrote are the same", 120000)
+    said(page, "both runs wrote the same 24 tokens", 120000)
     assert "EAGLE, static tree: round 1 of" in page.page.inner_text("#beside-head-left")
     box = page.page.locator("#beside-position input[type=number]").first
     box.fill("24")

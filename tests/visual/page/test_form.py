@@ -10,8 +10,10 @@ import pytest
 
 from eagle2.settings import METHODS, Sampling, TreeShape
 from eagle2.trace.rounds import Settings
+from visual.figures.token_labels import for_html
 from visual.page.form import MOST, MOST_SEED, NUMBERS, Form, explain
 from visual.server.studio import Options
+from visual.words.say import say
 
 
 def said(form: Form, most: int = 512) -> list[str]:
@@ -64,11 +66,11 @@ def test_what_is_no_number_is_said_so(name, value):
         ({"temperature": "5"}, "Temperature is 5; it must be a number from 0 to 2."),
         ({"top_p": 0}, "Top-p is 0; it must be a number from 0.05 to 1."),
         ({"top_p": 0.01}, "Top-p is 0.01; it must be a number from 0.05 to 1."),
-        ({"method": "magic"}, "The method “magic” is unknown; choose one of the list."),
-        ({"method": ["eagle2"]}, "The method “['eagle2']” is unknown; choose one of the list."),
-        ({"method": None}, "The method “None” is unknown; choose one of the list."),
-        ({"drafter": "oracle"}, "The drafter “oracle” is unknown; choose one of the list."),
-        ({"drafter": None}, "The drafter “None” is unknown; choose one of the list."),
+        ({"method": "magic"}, say("form.unknown_method", method="magic")),
+        ({"method": ["eagle2"]}, say("form.unknown_method", method="['eagle2']")),
+        ({"method": None}, say("form.unknown_method", method="None")),
+        ({"drafter": "oracle"}, say("form.unknown_drafter", drafter="oracle")),
+        ({"drafter": None}, say("form.unknown_drafter", drafter="None")),
         (
             {"method": "eagle", "drafter": "ngram"},
             "prompt lookup guesses one continuation, which fills no static tree; choose chain or an eagle2 policy",
@@ -96,8 +98,8 @@ def test_eagle2_is_explained_with_pool_and_cost():
     assert said(Form(top_k=10, depth=6, max_nodes=59)) == [
         "EAGLE-2: expand by value, then keep the best of all drafted nodes.",
         "Pool: 10 + 5 × 10² = 510 nodes are drafted; the 59 best are kept.",
-        "Each round costs one target pass over 60 rows and 6 passes of the drafter; it gives 1 to 7 tokens.",
-        "Greedy: the likeliest token every time.",
+        say("form.cost", rows="60", passes="6", most="7"),
+        say("form.greedy"),
     ]
 
 
@@ -105,9 +107,9 @@ def test_more_nodes_than_the_pool_holds_are_clamped():
     assert said(Form(top_k=3, depth=2, max_nodes=50)) == [
         "EAGLE-2: expand by value, then keep the best of all drafted nodes.",
         "Pool: 3 + 1 × 3² = 12 nodes are drafted; the 12 best are kept.",
-        "Each round costs one target pass over 13 rows and 2 passes of the drafter; it gives 1 to 3 tokens.",
-        "max_nodes 50 becomes 12: that is all this method can keep.",
-        "Greedy: the likeliest token every time.",
+        say("form.cost", rows="13", passes="2", most="3"),
+        say("form.clamped", asked="50", kept="12"),
+        say("form.greedy"),
     ]
 
 
@@ -115,52 +117,53 @@ def test_a_chain_is_explained():
     assert said(Form(method="chain", top_k=8, depth=4, max_nodes=4)) == [
         "A chain: one guess per level, as in classic speculative decoding.",
         "A chain: 4 nodes are drafted, 4 are kept.",
-        "Each round costs one target pass over 5 rows and 4 passes of the drafter; it gives 1 to 5 tokens.",
-        "Greedy: the likeliest token every time.",
+        say("form.cost", rows="5", passes="4", most="5"),
+        say("form.greedy"),
     ]
 
 
 def test_the_static_tree_is_explained():
     assert said(Form(method="eagle", temperature=1, seed=3)) == [
-        "EAGLE&#x27;s static tree: the shape never changes, the context only fills in tokens.",
+        "EAGLE&#x27;s static tree: the shape never changes, only the tokens in it do.",
         "25 nodes in 5 levels, at the same places in every round.",
-        "Each round costs one target pass over 26 rows and 5 passes of the drafter; it gives 1 to 6 tokens.",
+        say("form.cost", rows="26", passes="5", most="6"),
         "top_k, depth and max_nodes have no effect here.",
-        "Drawn with seed 3: the same seed gives the same text with every method.",
+        say("form.sampled", seed="3"),
     ]
 
 
 def test_plain_decoding_is_explained():
     assert said(Form(method="plain")) == [
         "Plain decoding: no draft, the baseline.",
-        "Each round costs one target pass and gives one token.",
-        "Greedy: the likeliest token every time.",
+        say("form.cost_plain"),
+        say("form.greedy"),
     ]
 
 
 def test_prompt_lookup_costs_no_draft_pass():
     assert said(Form(method="ngram", depth=4, max_nodes=4)) == [
-        "Prompt lookup: what followed the same words before is guessed again; no draft model.",
-        "A chain of 4 nodes at most; none where the last word is new.",
-        "Each round costs one target pass over 5 rows at most, and no draft pass; it gives 1 to 5 tokens.",
-        "Greedy: the likeliest token every time.",
+        say("method.ngram"),
+        say("form.pool_lookup", kept="4"),
+        say("form.cost_lookup", rows="5", most="5"),
+        say("form.greedy"),
     ]
 
 
 def test_a_sampled_chain_is_explained():
-    assert said(Form(method="sps", depth=4, max_nodes=4, temperature=1, seed=3))[-1] == (
-        "Drawn with seed 3. The chain is sampled too and accepted with min(1, p/q): the text has plain decoding&#x27;s "
-        "law, but is not its text."
+    assert said(Form(method="sps", depth=4, max_nodes=4, temperature=1, seed=3))[-1] == for_html(
+        say("form.sampled_sps", seed=3)
     )
 
 
 def test_another_drafter_under_a_policy_is_explained():
     assert said(Form(method="eagle2", drafter="ngram", depth=4, max_nodes=9))[1:4] == [
-        "Drafted by: lookup in the text.",
-        "A chain of 4 nodes at most; none where the last word is new.",
-        "Each round costs one target pass over 5 rows at most, and no draft pass; it gives 1 to 5 tokens.",
+        say("form.drafted_by", drafter="prompt lookup"),
+        say("form.pool_lookup", kept="4"),
+        say("form.cost_lookup", rows="5", most="5"),
     ]
-    assert said(Form(method="eagle2-auto", drafter="draft-model"))[1] == "Drafted by: independent draft model."
+    assert said(Form(method="eagle2-auto", drafter="draft-model"))[1] == say(
+        "form.drafted_by", drafter="independent draft model"
+    )
 
 
 def test_drafter_and_policy_are_read_as_the_method_they_are():
@@ -181,5 +184,5 @@ def test_sps_is_offered_where_its_draft_model_was_given(draft_model, offered):
 def test_what_a_page_does_not_offer_is_unknown_to_it(asked):
     offered = Options(draft_model="a-small-model").methods
     assert replace(Form(), **asked).settings(512, methods=offered)
-    with pytest.raises(ValueError, match="unknown; choose one of the list"):
+    with pytest.raises(ValueError, match="unknown; choose one from the list"):
         replace(Form(), **asked).settings(512, methods=Options().methods)

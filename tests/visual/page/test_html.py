@@ -8,8 +8,10 @@ from dataclasses import replace
 from fixtures_edges import FIRST, SECOND, TRACE, plain_round
 
 from eagle2.trace.rounds import Pair, Round, Settings
+from visual.figures.token_labels import for_html
 from visual.page.html import Comparison, chips, metrics_table
 from visual.server.conversation import Turn
+from visual.words.say import say
 
 TURN = Turn.recorded(TRACE, "by hand")
 MADE = replace(TURN, name=None)
@@ -30,10 +32,10 @@ def test_the_table_of_a_run_worked_out_by_hand():
         "tokens written": "5",
         "target passes after the prefill": "2",
         "accepted share of verified nodes": "50.0% (2 / 4)",
-        "tokens per round: predicted, happened": "1.69 predicted, 2.00 happened",
+        say("metrics.predicted"): say("metrics.against", a="1.69", b="2.00"),
         "tokens per second": "400.0",
         "time: draft / verify / rest": "20% / 50% / 30%",
-        "prefill, apart": "5 ms",
+        say("metrics.prefill"): "5 ms",
         "acceptance at depth 1, 2, …": "50% · 100%",
     }
 
@@ -46,14 +48,14 @@ def test_every_row_carries_its_formula():
 
 def test_a_slower_run_is_called_slower():
     told = table(MADE, Comparison(0.8, 500.0, 5, 0, 1))
-    assert told["against plain decoding"] == "0.80× plain: slower here (500.0 tokens/s)"
-    assert told["losslessness"] == "5 of 5 positions agree, 1 of them by rounding only"
+    assert told["against plain decoding"] == say("chip.slower", speedup="0.80") + " (500.0 tokens/s)"
+    assert told["losslessness"] == say("metrics.verdict", agreed="5", checked="5", near="1")
     assert "slower here" in chips(MADE, "", Comparison(0.8, 500.0, 5, 0, 1))
 
 
 def test_a_faster_run_is_called_faster():
     told = table(MADE, Comparison(1.256, 318.5, 5, 0, 0))
-    assert told["against plain decoding"] == "1.26× plain (318.5 tokens/s)"
+    assert told["against plain decoding"] == "1.26× plain decoding (318.5 tokens/s)"
 
 
 def test_a_run_that_differs_says_where_it_stands():
@@ -74,7 +76,7 @@ def test_plain_rounds_have_no_share_and_no_prediction():
     told = table(replace(MADE, rounds=rounds))
     assert told["accepted share of verified nodes"] == "–"
     assert told["τ, mean acceptance length, bonus included"] == "1.00"
-    assert "tokens per round: predicted, happened" not in told
+    assert say("metrics.predicted") not in told
 
 
 def test_nothing_verified_is_said_so():
@@ -98,11 +100,8 @@ def test_the_chips_name_pair_method_and_numbers():
 def test_a_draft_vocabulary_is_told_beside_the_pair_and_under_the_metrics():
     pair = Pair("a target", "a head", vocabulary=49152, draft_vocabulary=8192)
     turn = replace(TURN, pair=pair)
-    told = (
-        "Confidences are shares of a draft vocabulary of 8,192 of 49,152 tokens, so confidences and values run high. "
-        "The text is the target&#x27;s all the same."
-    )
-    assert f'title="{told}">drafts 8,192 of 49,152 tokens<' in chips(turn, "")
+    told = for_html(say("chip.vocabulary_title", draft="8,192", all="49,152"))
+    assert f'title="{told}">drafts from 8,192 of 49,152 tokens<' in chips(turn, "")
     assert metrics_table(turn).endswith(f">{told}</p>")
     others = [replace(turn, settings=Settings(policy)) for policy in ("plain", "ngram", "sps")]  # no head drafts there
     for other in (TURN, *others):
@@ -111,7 +110,7 @@ def test_a_draft_vocabulary_is_told_beside_the_pair_and_under_the_metrics():
 
 def test_a_head_that_guesses_nothing_right_is_hinted_at():
     rounds = [Round(i, 5, 1, (), 9, (9,), None, drafted=3, kept=3) for i in range(1, 18)]
-    told = ">hardly any draft accepted<"
+    told = f">{say('chip.misfit')}<"
     assert told in chips(replace(MADE, rounds=rounds), "")
     assert told not in chips(replace(MADE, rounds=rounds[:9]), "")
     assert told not in chips(replace(MADE, rounds=rounds, pair=Pair("a target")), "")

@@ -25,6 +25,7 @@ from visual.page.tabs.viewing import TRACES, Viewing, recording
 from visual.page.tabs.what_if import Recutting
 from visual.page.tabs.your_tree.drawing import Drawing
 from visual.server.conversation import advance
+from visual.words.say import say
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
@@ -126,7 +127,7 @@ def test_a_round_is_grown_again_with_the_model(common, live, method):
     recutting = Recutting(common)
     live.round = 1
     told = recutting.grow(VISITOR, method, 3, 3, 8)
-    assert "Grown just now" in told[common.parts.what_if_note]
+    assert say("what_if.grown_note") in told[common.parts.what_if_note]
     recorded, grown = (cells(told[common.parts.what_if_table])[side::2] for side in (0, 1))
     assert (grown == recorded) == (method == "eagle2")
 
@@ -142,7 +143,7 @@ def test_what_cannot_be_cut_or_grown_is_told(common, live):
 
 def test_figure_4_stands_in_compare_before_anything_is_compared(common):
     told = Comparing(common).tab(opened("page.tab_compare", common), VISITOR)
-    assert "the 3 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert "both runs wrote the same 3 tokens" in told[common.parts.beside_note]
     assert cells(told[common.parts.beside_table])[4:6] == ["2.00", "3.00"]
     assert all(figure(told[tree])["data"] for tree in common.parts.beside_trees)
 
@@ -151,7 +152,7 @@ def test_figure_4_stands_in_compare_before_anything_is_compared(common):
 def test_both_methods_of_a_preset_write_the_same_text(common, live, preset):
     comparing = Comparing(common)
     *_, told = comparing.run(VISITOR, preset)
-    assert "the 20 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert "both runs wrote the same 20 tokens" in told[common.parts.beside_note]
     assert not live.busy
     told = comparing.move(VISITOR, 20)
     assert "Token 20:" in told[common.parts.beside_note]
@@ -174,7 +175,7 @@ def test_a_run_that_the_same_models_made_elsewhere_is_compared_with_the_pair_in_
     pair = replace(engine.pair, device="cuda", dtype="bfloat16", draft_model="another", target_revision="1")
     live.load(replace(live.last.trace(), pair=pair), "saved.json")
     *_, told = Comparing(common).run(VISITOR, "static")
-    assert "the 20 tokens that both wrote are the same" in told[common.parts.beside_note]
+    assert "both runs wrote the same 20 tokens" in told[common.parts.beside_note]
     assert [turn.pair for turn in live.beside] == [engine.pair] * 2
 
 
@@ -228,12 +229,12 @@ def test_one_goes_on_from_a_round_with_its_text_edited_and_finds_the_old_future(
     old = live.last
     other = Settings("eagle2", TreeShape(3, 3, 2), Sampling(), 20)
     *_, told = returning.back(VISITOR, went(old.run, 0, "three"), *values(other))
-    assert "the length limit of this run is reached" in told[common.parts.status]
+    assert say("status.done_length") in told[common.parts.status]
     new = live.last
     assert (new.settings, new.answer_begun, new.open) == (other, "three", False)
     told = returning.future(VISITOR, went(old.run))
     assert live.last is live.shown is old
-    assert "Future 1" in told[common.parts.status]
+    assert "Continuation 1" in told[common.parts.status]
     chat = json.loads(told[common.parts.log])
     assert chat["futures"] == [old.run, new.run]
     assert [turn["run"] for turn in chat["turns"]] == [old.run]
@@ -249,8 +250,8 @@ def test_only_the_last_run_that_was_made_here_can_be_gone_back_in(common, live, 
     first = live.last
     live.begin(engine, "two", "", SETTINGS)
     *_, told = returning.back(VISITOR, went(first.run), *values(SETTINGS))
-    assert "Only the last run made here" in told[common.parts.status]
+    assert say("back.none") in told[common.parts.status]
     turn = live.load(recording("counting"), "counting")
     *_, told = returning.back(VISITOR, went(turn.run), *values(SETTINGS))
-    assert "Only the last run made here" in told[common.parts.status]
-    assert "not part of this conversation" in returning.future(VISITOR, went(first.run))[common.parts.status]
+    assert say("back.none") in told[common.parts.status]
+    assert say("back.gone") in returning.future(VISITOR, went(first.run))[common.parts.status]

@@ -112,7 +112,7 @@ def test_fetching_is_shown_and_can_be_given_up_then_taken_up_again(visitor, hub)
     page = visitor()
     hub.pause_s = 1.0
     load(page, "somebody/target", "somebody/head")
-    progress(page, "fetching: ")
+    progress(page, "downloading: ")
     assert page.page.is_disabled("#pair-load")
     page.page.click("#pair-cancel")
     progress(page, "was cancelled. Still in use: ")

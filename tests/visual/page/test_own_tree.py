@@ -23,6 +23,7 @@ from visual.page.tabs.your_tree.drawing import Drawing
 from visual.page.tabs.your_tree.parts import STARTS
 from visual.page.tabs.your_tree.weighing import Brought, Weighing, kept_places
 from visual.server.conversation import Turn, Visit, advance
+from visual.words.say import say
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 RUN = Turn([1] * 37, [], Settings("eagle2", TreeShape(2, 2, 5)), Pair("t", "h"), TOKENS, [replace(ROUND, index=0)])
@@ -157,7 +158,7 @@ class TestHandlers:
         assert table(told[common.parts.own.table])["Your tree"][:3] == ["3", "2", "4"]
         told = typed(drawing, "[0] [0,1] [1] [30]")
         assert json.loads(told[common.parts.own.picker])["picked"] == ["0", "1", "30", "0,1"]
-        assert "1 of your tree" in told[common.parts.own.note]
+        assert "1 of the nodes of your tree" in told[common.parts.own.note]
 
     def test_a_text_that_is_no_tree_is_told_in_a_sentence_and_the_picture_stays(self, common, drawing, live):
         told = typed(drawing, "[0], [1, 0]")
@@ -190,7 +191,7 @@ class TestHandlers:
         file.write_text(saved[common.parts.text], encoding="utf-8")
         assert drawing.opened(VISITOR, str(file))[common.parts.own.text] == "[0], [1],\n[0, 0]"
         file.write_text("[0]" * 30_000, encoding="utf-8")
-        assert "at most 64 are read" in drawing.opened(VISITOR, str(file))[common.parts.own.note]
+        assert "at most 64 kB can be read" in drawing.opened(VISITOR, str(file))[common.parts.own.note]
         assert "es-fault" in drawing.save("nothing")[common.parts.own.note]
         assert drawing.save("nothing")[common.parts.text] == ""
 
@@ -245,7 +246,7 @@ class TestForm:
     def test_what_it_means_and_costs_is_explained(self):
         told = explain(Form(method="static", tree="[0], [1], [0, 0]"), 512)
         assert "3 nodes in 2 levels" in told
-        assert "one target pass over 4 rows and 2 passes of the drafter; it gives 1 to 3 tokens" in told
+        assert say("form.cost", rows=4, passes=2, most=3) in told
         assert "top_k, depth and max_nodes have no effect here" in told
         assert "has no parent" in explain(Form(method="static", tree="[1, 0]"), 512)
         shape = EAGLE_SHAPE

@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlparse
 import pytest
 
 from eagle2.trace import files as trace_files
+from visual.words.say import say
 
 pytestmark = pytest.mark.browser
 
@@ -60,7 +61,7 @@ def test_stop_then_step_adds_exactly_one_round_and_go_on_finishes(visitor):
     page.status(f"Round {stopped + 1} done")
     page.until(f"d => d.count === {stopped + 1} && d.round === {stopped}")
     assert page.answers()[0].startswith(text)
-    assert page.page.inner_text("#generate") == "Go on"
+    assert page.page.inner_text("#generate") == say("chat.resume")
     page.page.click("#generate")
     page.done()
     assert sum(len(r.committed) for r in trace_files.from_json(page.saved("#save")).rounds) == 400

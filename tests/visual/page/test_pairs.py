@@ -8,6 +8,7 @@ import pytest
 
 from eagle2.loading.known_pairs import KNOWN_PAIRS
 from visual.page.tabs import pairs
+from visual.words.say import say
 
 
 def test_the_known_pairs_are_all_listed_with_tree_memory_and_licence():
@@ -35,10 +36,10 @@ def test_names_are_shown_literally():
 @pytest.mark.parametrize(
     ("step", "done", "of", "words", "share"),
     [
-        ("begin", 0, 0, "looking at what was asked for", None),
-        ("download", 3 * 2**29, 3 * 2**30, "fetching: 1.5 GiB of 3.0 GiB", "50"),
+        ("begin", 0, 0, say("pair.step.begin"), None),
+        ("download", 3 * 2**29, 3 * 2**30, say("pair.step.download", done="1.5 GiB", of="3.0 GiB"), "50"),
         ("weights", 68, 272, "weights: 68 of 272 tensors", "25"),
-        ("products", 211, 211, "products timed: 211 of 211 layers", "100"),
+        ("products", 211, 211, say("pair.step.products", done="211", of="211"), "100"),
     ],
 )
 def test_how_far_a_load_is(step, done, of, words, share):

@@ -16,6 +16,7 @@ from picking_page import OWNER, VALUES, VISITOR, Page, opened
 from eagle2.models import memory
 from eagle2.settings import TreeShape
 from visual.server.studio import Options, Studio
+from visual.words.say import say
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ class TestFailing:
         busy = page.picking.load(*pair, OWNER)
         assert "Another pair is being loaded" in busy[page.fields.progress]
         told = page.picking.cancel(OWNER)
-        assert "giving up at the next step" in told[page.fields.progress]
+        assert say("pair.cancelling") in told[page.fields.progress]
         go_on.set()
         page.studio.load.ended.wait(20)
         told = page.picking.tick(OWNER)

@@ -19,6 +19,7 @@ from visual.page.tabs.viewing import Viewing, recording
 from visual.page.tabs.what_if import Recutting
 from visual.page.tabs.your_tree.drawing import Drawing
 from visual.server.studio import Options, Studio
+from visual.words.say import say
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 VALUES = ("eagle2", 3, 3, 8, 0, 1, 0, 0, 20)
@@ -75,7 +76,7 @@ def test_a_run_that_fails_midway_stands_stopped_with_all_its_rounds(page, failin
     assert told["run"] == page.visit.shown.run
     assert "no room" in shown[page.parts.status]
     assert "τ" in shown[page.parts.table]
-    assert shown[page.parts.generate]["value"] == "Go on"
+    assert shown[page.parts.generate]["value"] == say("chat.resume")
     assert shown[page.parts.prompt] == ""
     failing(None)
     assert "length limit" in page.generate("")[page.parts.status]
@@ -233,7 +234,7 @@ def test_what_cannot_be_run_again_or_gone_back_to_is_said_in_the_page_s_language
     *_, told = running.own_tree(VISITOR, "", "", *VALUES)
     assert "这次运行之后还有其他轮次" in told[chinese.parts.status]
     gone = Returning(chinese, running).future(VISITOR, SimpleNamespace(_data={"run": "run-0"}))
-    assert "这种后文已不在当前对话中" in gone[chinese.parts.status]
+    assert say("back.gone", "zh") in gone[chinese.parts.status]
 
 
 def test_that_another_pair_made_a_run_is_said_in_the_page_s_language(chinese):

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 
 from eagle2.trace import files as trace_files
+from visual.words.say import say
 
 pytestmark = pytest.mark.browser
 
@@ -42,8 +43,8 @@ def points(page, picture: str) -> list[int]:
 def test_at_its_own_settings_the_recorded_round_comes_out_the_same(visitor):
     page = visitor("?recording=figure-7")
     page.tab("What if")
-    said(page, "Exact: this is the tree")
-    assert column(page, "as recorded") == column(page, "cut again") == ["10", "8", "2.91", "4", "0.50"]
+    said(page, "Exact: ")
+    assert column(page, "as recorded") == column(page, say("what_if.cut")) == ["10", "8", "2.91", "4", "0.50"]
     assert points(page, "before") == points(page, "after") == [-1, -2, 0, 1, 2, 3, 4, 6, 8]
     assert not page.errors
 
@@ -56,7 +57,7 @@ def test_fewer_nodes_are_kept_at_once_and_the_targets_choices_say_what_they_brin
     page.page.wait_for_function(
         "() => document.querySelector('#what-if-table tbody tr:nth-child(2) td:last-child').innerText === '3'"
     )
-    assert column(page, "cut again") == ["10", "3", "2.08", "3", "1.00"]
+    assert column(page, say("what_if.cut")) == ["10", "3", "2.08", "3", "1.00"]
     assert points(page, "after") == [-1, -2, 0, 2]
     shape(page, "top-k", 3)
     said(page, "Not exact")
@@ -72,16 +73,16 @@ def test_a_live_round_is_grown_again_by_its_models(visitor):
     page.tab("What if")
     said(page, "Exact")
     page.page.click("#regrow")
-    said(page, "Grown just now")
+    said(page, say("what_if.grown_note"))
     r = trace.rounds[0]
-    assert column(page, "grown again") == column(page, "as recorded")
-    assert column(page, "grown again")[0] == str(r.drafted)
+    assert column(page, say("what_if.grown")) == column(page, "as recorded")
+    assert column(page, say("what_if.grown"))[0] == str(r.drafted)
     assert points(page, "after") == points(page, "before")
     shape(page, "top-k", 5)
     said(page, "Not exact")
     page.page.click("#regrow")
-    said(page, "Grown just now")
-    assert int(column(page, "grown again")[0]) == 5 + 2 * 25
+    said(page, say("what_if.grown_note"))
+    assert int(column(page, say("what_if.grown"))[0]) == 5 + 2 * 25
     assert not page.errors
 
 
@@ -91,4 +92,4 @@ def test_a_run_of_other_models_is_not_grown(visitor):
     said(page, "Exact")
     page.page.click("#regrow")
     said(page, "load that pair again")
-    assert column(page, "cut again")
+    assert column(page, say("what_if.cut"))

@@ -107,7 +107,7 @@ def test_runs_have_names_of_their_own(visit, engine):
     assert {turn.run for turn in visit.turns} == names
     for turn in visit.turns:
         assert visit.turn(turn.run) is turn
-    with pytest.raises(ValueError, match="not part of this conversation"):
+    with pytest.raises(ValueError, match="no longer part of this conversation"):
         visit.turn("run-0")
 
 

@@ -23,6 +23,7 @@ from visual.page.parts import Parts
 from visual.page.tabs.running import Running
 from visual.server.conversation import Visit
 from visual.server.studio import MOST_SECONDS, Options, Studio, duration_s
+from visual.words.say import say
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)
@@ -115,7 +116,7 @@ def test_a_visitor_who_runs_already_is_told_so_and_another_is_served(engine):
     run, parts = running(Studio(Options(), lambda *_: engine))
     first = run.generate(VISITOR, "hello", "", *VALUES)
     next(first)
-    assert "A run is going on" in last_status(list(run.generate(VISITOR, "again", "", *VALUES)), parts)
+    assert say("status.busy") in last_status(list(run.generate(VISITOR, "again", "", *VALUES)), parts)
     other = list(run.generate(SimpleNamespace(session_hash="another"), "hello", "", *VALUES))
     assert "length limit" in last_status(other, parts)
     assert "length limit" in last_status(list(first), parts)
@@ -133,7 +134,7 @@ def test_a_visitor_who_leaves_in_the_middle_is_free_again(engine):
 
 def test_going_on_with_nothing_is_told_so(engine):
     run, parts = running(Studio(Options(), lambda *_: engine))
-    assert "Nothing to go on with" in last_status(list(run.generate(VISITOR, " ", "", *VALUES)), parts)
+    assert say("status.nothing") in last_status(list(run.generate(VISITOR, " ", "", *VALUES)), parts)
 
 
 def test_the_comparison_is_exact_and_measured(engine):
@@ -189,6 +190,7 @@ from eagle2.trace.rounds import Settings
 from eagle2.settings import Sampling, TreeShape
 from visual.server import studio as module
 from visual.server.conversation import Visit
+from visual.words.say import say
 
 _, studio = app.build(app.parse(["--target", sys.argv[1], "--head", sys.argv[2], "--dtype", "float32"]))
 studio.start()

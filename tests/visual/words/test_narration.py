@@ -13,7 +13,7 @@ from eagle2.trace.rounds import ROOT, Check
 from visual.figures.phases import phases
 from visual.words.en import ENGLISH
 from visual.words.narration import Narrator, Part, number, plain, told_apart
-from visual.words.say import LANGUAGES
+from visual.words.say import LANGUAGES, say
 
 
 def told(r, tokens=TOKENS):
@@ -64,9 +64,9 @@ def test_a_target_that_agrees_with_nothing():
 def test_a_stop_and_a_cap_say_what_the_text_keeps():
     fate = ("accepted", "rejected", "cut", "rejected", "rejected", "pruned")
     stopped = dataclasses.replace(ROUND, committed=(1,), finish="stop", fate=fate)
-    assert told(stopped)["accept"].endswith("The run stops there: of the 3 tokens the text keeps 1.")
+    assert told(stopped)["accept"].endswith(say("say.stop", total="3", committed="1"))
     capped = dataclasses.replace(stopped, finish="length")
-    assert told(capped)["accept"].endswith("The length limit is reached: of the 3 tokens the text keeps 1.")
+    assert told(capped)["accept"].endswith(say("say.length", total="3", committed="1"))
 
 
 def test_rounds_without_nodes():

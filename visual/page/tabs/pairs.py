@@ -71,7 +71,7 @@ def used_card(used: Used | None, status: str, language: str = "en") -> str:
 def _found(used: Used, language: str) -> str:
     if not used.found:
         return ""
-    rows = [(html(f"found.{KEY.sub('_', what).lower()}", language), for_html(how)) for what, how in used.found]
+    rows = [(html(f"summary.{KEY.sub('_', what).lower()}", language), for_html(how)) for what, how in used.found]
     return f"<details><summary>{html('pair.found', language)}</summary>{_list(rows)}</details>"
 
 

@@ -10,7 +10,7 @@ Object.assign(Chat.prototype, {
     const step = (by, key) => el('button', { type: 'button', class: 'ec-tool ec-turn', 'data-by': by, title: say(key), 'aria-label': say(key), onclick: () => this.leaf(by) }, icon(by < 0 ? 'previous' : 'next'));
     this.left = step(-1, 'back.earlier');
     this.right = step(1, 'back.later');
-    this.leaves = el('span', { class: 'ec-leaves', role: 'group', 'aria-label': say('back.futures') }, this.left, this.place, this.right);
+    this.leaves = el('span', { class: 'ec-leaves', role: 'group', 'aria-label': say('back.alternatives') }, this.left, this.place, this.right);
     this.tools = el('div', { class: 'ec-tools', hidden: true }, this.leaves, this.back);
     this.field = el('textarea', { class: 'ec-field', 'aria-label': say('back.field'), spellcheck: 'false' });
     this.field.addEventListener('keydown', event => this.fieldKey(event));

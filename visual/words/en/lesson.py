@@ -36,15 +36,15 @@ LESSON = {
     "lesson.verification_text": "After the root and after every node the target says what it would write. Walk down "
     "from the root: where a child holds the target's own token, go there; where none does, stop.",
     "lesson.bonus": "The bonus token",
-    "lesson.bonus_text": "Where the walk stops, the target's own token is added: it was worked out anyway. So even "
-    "a round whose guesses are all wrong brings one token, as much as plain decoding.",
+    "lesson.bonus_text": "Where the walk stops, the target's own token is added: it has been computed anyway. So even "
+    "a round whose guesses are all wrong yields one token, as much as plain decoding.",
     "lesson.lossless": "Why it is lossless, and what it buys",
-    "lesson.lossless_text": "Every token written is the target's own choice; the tree only decides how many one "
-    "pass can give. The mean of these numbers, bonus included, is called τ: about that many times fewer passes than "
+    "lesson.lossless_text": "Every token written is the target's own; the tree only decides how many of them one pass "
+    "can yield. Their mean number per round, bonus included, is called τ: about that many times fewer passes than "
     "plain decoding takes.",
     "lesson.exercise": "Exercise",
     "lesson.exercise_text": "Make the tree wider: raise top_k to {top_k} and run again. This page checks each step.",
-    "lesson.before": "Show a round whose top_k is below {top_k}, such as one of the recorded run “Python code”.",
+    "lesson.before": "Show a round whose top_k is below {top_k}, such as one from the recorded run “Python code”.",
     "lesson.before_done": "Before: {drafted} nodes drafted, {kept} kept.",
     "lesson.raise": "Raise top_k to {top_k} in the settings.",
     "lesson.raise_go": "Open the settings",

@@ -4,9 +4,9 @@ MODELS = {
     "page.tab_models": "Models",
     "pair.with": "{target} with {head}",
     "pair.alone": "{target} without a head",
-    "pair.other": "This run was made by {made}, and {used} is in use now: write a new prompt, or load that pair again "
+    "pair.other": "This run was made by {made}, but {used} is loaded now: write a new prompt, or load that pair again "
     "under Models.",
-    "pair.new_chat": "Generating… This is a new conversation: the one before was another pair's.",
+    "pair.new_chat": "Generating… This is a new conversation: the previous one used another pair.",
     # the pair in use
     "pair.used": "In use",
     "pair.used_none": "No models yet",
@@ -20,25 +20,25 @@ MODELS = {
     "pair.shape": "recommended tree",
     "pair.shape_value": "top_k {k} · depth {d} · {m} nodes",
     "pair.no_head": "none: plain decoding and prompt lookup only",
-    "pair.guessed": "That this head takes the hidden states {states} of the target is a guess, since its config names "
-    "none. If the guess is wrong, hardly any draft is accepted; the text is right all the same. To settle it, name "
-    "them in the head's config.json as eagle_aux_hidden_state_layer_ids.",
-    "pair.found": "What was found in the head",
-    "found.kind": "kind",
-    "found.features": "features",
-    "found.hidden_size": "hidden size",
-    "found.attention": "attention",
-    "found.biases": "biases",
-    "found.embeddings": "embeddings",
-    "found.lm_head": "LM head",
-    "found.vocabulary": "draft vocabulary",
-    "found.rope": "rope",
-    "found.positions": "positions",
-    "found.parameters": "parameters",
+    "pair.guessed": "This head's config does not say which hidden states it reads; we assumed states {states}. If "
+    "that is wrong, almost no draft is accepted; the text is still exactly the target's. To settle it, name them in "
+    "the head's config.json as eagle_aux_hidden_state_layer_ids.",
+    "pair.found": "What this head is",
+    "summary.kind": "kind",
+    "summary.features": "features",
+    "summary.hidden_size": "hidden size",
+    "summary.attention": "attention",
+    "summary.biases": "biases",
+    "summary.embeddings": "embeddings",
+    "summary.lm_head": "LM head",
+    "summary.vocabulary": "draft vocabulary",
+    "summary.rope": "rope",
+    "summary.positions": "positions",
+    "summary.parameters": "parameters",
     # another pair
     "pair.choose": "Load another pair",
-    "pair.choose_about": "Folders on this machine or names on the Hugging Face hub. The pair in use serves until the "
-    "new one is there, and stays where that fails.",
+    "pair.choose_about": "Folders on this machine or names on the Hugging Face hub. The current pair stays in use "
+    "until the new one is ready, or if loading fails.",
     "pair.field_target": "Target",
     "pair.field_head": "Head",
     "pair.target_info": "empty: the bundled SmolLM2-135M-Instruct",
@@ -49,9 +49,9 @@ MODELS = {
     "pair.too_large": "Will not fit: it takes about {needed} in {dtype}, and {device} has {free} free beside the pair "
     "in use.",
     "pair.room_unknown": "Takes about {needed} in {dtype}; what {device} has free is not known.",
-    "pair.part_unknown": "Not counted: what only the hub knows the size of, or what is quantised.",
-    "pair.ask_hub": "The hub is asked for its size first; what will not fit is refused before anything large is "
-    "fetched.",
+    "pair.part_unknown": "Not included: sizes only the hub knows, and quantised weights.",
+    "pair.ask_hub": "The hub is asked for the size first; what will not fit is refused before anything large is "
+    "downloaded.",
     # who may
     "pair.public": "This page is public, and all its visitors share one pair: only its owner can load another. The "
     "owner's key is on the console of the server.",
@@ -61,15 +61,15 @@ MODELS = {
     "pair.not_owner": "Only the owner of this page can load other models.",
     # progress
     "pair.loading": "Loading {pair}",
-    "pair.step.begin": "looking at what was asked for…",
-    "pair.step.download": "fetching: {done} of {of}",
+    "pair.step.begin": "looking up the models…",
+    "pair.step.download": "downloading: {done} of {of}",
     "pair.step.weights": "weights: {done} of {of} tensors",
-    "pair.step.products": "products timed: {done} of {of} layers",
+    "pair.step.products": "timing matrix products: {done} of {of} layers",
     "pair.step.ready": "ready",
-    "pair.cancelling": "giving up at the next step…",
-    "pair.busy": "Another pair is being loaded: wait for its end, or cancel it.",
-    "pair.done": "{pair} is in use, and the settings hold its recommended tree. The next prompt begins a new "
-    "conversation; runs that are going on end with the models they began with.",
+    "pair.cancelling": "cancelling after the current step…",
+    "pair.busy": "Another pair is being loaded: wait until it is done, or cancel it.",
+    "pair.done": "{pair} is in use, with its recommended tree in the settings. The next prompt starts a new "
+    "conversation; runs in progress finish with the models they started with.",
     "pair.failed": "{fault}. Still in use: {pair}.",
     "pair.failed_none": "{fault}. No models are loaded.",
     "pair.cancelled": "Loading {asked} was cancelled. Still in use: {pair}.",

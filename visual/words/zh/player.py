@@ -12,7 +12,7 @@ PLAYER = {
     "heading.facts_plain": "前面有 {prefix} 个令牌",
     "heading.empty": "还没有任何一轮",
     "heading.live": "正在生成",
-    "heading.finish.stop": "遇停止符结束",
+    "heading.finish.stop": "遇停止符或停止字符串结束",
     "heading.finish.length": "达到长度上限",
     # empty states
     "empty.tree": "草稿树将在这里逐轮出现。",
@@ -116,7 +116,7 @@ PLAYER = {
     "values.cut": "{drafted} 个中的前 {kept} 个",
     "values.all_kept": "{drafted} 个全部保留",
     "values.predicted": "预测",
-    "values.happened": "实际",
+    "values.actual": "实际",
     "values.more": "另有 {count} 个",
     "mask.prefix": "前缀",
     "mask.row": "第 {slot} 行，{label}：可见 {seen}",
@@ -178,7 +178,7 @@ PLAYER = {
     "export.title": "EAGLE-2，共 {count} 轮",
     "export.settings": "{target}，草稿头 {head} · {policy} · top_k {top_k} · depth {depth} · max_nodes {max_nodes} · "
     "温度 {temperature}",
-    "export.no_head": "无",
+    "export.no_head": "无草稿头",
     "export.role.user": "用户：{text}",
     "export.role.assistant": "助手：{text}",
     "export.role.system": "系统：{text}",
@@ -195,7 +195,7 @@ PLAYER = {
     "领先的是 {best}（V = {value}）。",
     "say.rerank_top": "全部 {drafted} 个草稿节点中，保留值最高的 {kept} 个：{last}（V = {last_value}）最后一个入选，"
     "{out}（V = {out_value}）第一个落选。",
-    "say.rerank_all": "{drafted} 个草稿节点全部保留，无需剪除。",
+    "say.rerank_all": "{drafted} 个草稿节点全部保留：名额足够。",
     "say.rerank_one": "唯一的草稿节点得到保留。",
     "say.rerank_policy": "建树策略在 {drafted} 个草稿节点中保留 {kept} 个。",
     "say.flatten": "根节点与保留的节点展平为 {rows} 行的序列。每一行可见根节点之前的 {prefix} 个令牌、自己的祖先和自己"
@@ -208,8 +208,8 @@ PLAYER = {
     "say.verify_plain": "目标模型只读根节点 {root}，给出一个令牌。",
     "say.sampled": "目标模型对 {rows} 行做一次前向传播。这条链是从草稿模型采样得到的，因此每个令牌"
     "以 min(1, p/q) 的概率被接受：{kept} 个中接受了 {accepted} 个。",
-    "say.sampled_all": "在最后一个令牌之后，目标模型抽得 {bonus}。",
-    "say.sampled_some": "第一个被拒绝的令牌由 {bonus} 取代，它从 p 超出 q 的部分抽得。",
+    "say.sampled_all": "全部被接受；在最后一个令牌之后，目标模型抽得 {bonus}。",
+    "say.sampled_some": "第一个被拒绝的令牌由 {bonus} 取代，它从归一化的残差分布 max(0, p − q) 中抽得。",
     "say.accept_path": "目标模型认同 {path}；在 {last} 处它要的是 {bonus}，没有分支含有它，{bonus} 便成为额外令牌。",
     "say.accept_leaf": "目标模型认同 {path}，直到该分支的末端；它在那里补上的令牌 {bonus} 便是额外令牌。",
     "say.accept_none": "首层的 {count} 个令牌，目标模型一个也不认同：在 {root} 之后它要的是 {bonus}，"
