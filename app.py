@@ -32,14 +32,14 @@ SHORTEST_KEY = 12
 
 
 def is_public(asked: bool, environment: Mapping[str, str]) -> bool:
-    """Whether others than the users of this machine can reach the page: asked for, on a Space, or Gradio's settings."""
+    """Whether people beyond this machine can reach the page: asked for, on a Space, or by Gradio's settings."""
     name = environment.get("GRADIO_SERVER_NAME", "localhost")
     by_gradio = name not in ("localhost", "127.0.0.1", "::1") or bool(environment.get("GRADIO_SHARE"))
     return asked or "SPACE_ID" in environment or by_gradio
 
 
 def owner_key(environment: Mapping[str, str]) -> str:
-    """What lets the owner of a public page, and nobody else, switch its models. ValueError for one easily guessed."""
+    """The key that lets only the owner of a public page load other models. ValueError for one too easily guessed."""
     key = environment.get(OWNER_KEY, "").strip() or secrets.token_urlsafe(SHORTEST_KEY)
     if len(key) < SHORTEST_KEY:
         raise ValueError(
@@ -52,9 +52,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     default = Options()
     shown = "(default: %(default)s)"
     parser = argparse.ArgumentParser(prog="python app.py", description="EAGLE-2 speculative decoding, round by round.")
-    parser.add_argument(
-        "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
-    )
+    parser.add_argument("--target", help="folder or hub id of a causal LM (default: the bundled SmolLM2-135M-Instruct)")
     parser.add_argument("--head", help="folder or hub id of its EAGLE head")
     parser.add_argument(
         "--draft-model", help="folder or hub id of a smaller causal LM with the same tokenizer, for method sps"

@@ -71,9 +71,7 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--max-new-tokens", type=int, default=settings.max_new_tokens, help=f"length cap {shown}")
     parser.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; may be repeated")
     parser.add_argument("--trace", metavar="FILE", help="write the whole run to this JSON file")
-    parser.add_argument(
-        "--target", help="folder or hub id of a causal LM (default: the embedded SmolLM2-135M-Instruct)"
-    )
+    parser.add_argument("--target", help="folder or hub id of a causal LM (default: the bundled SmolLM2-135M-Instruct)")
     parser.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
     parser.add_argument("--draft-model", help=DRAFT_MODEL_HELP)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")

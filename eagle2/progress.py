@@ -1,4 +1,4 @@
-"""How far a load is, told to whoever asked for it; and how that one gives it up. Knows no models.
+"""Progress of a load, reported to whoever asked for it, who may also cancel it. Knows no models.
 
 A watch is called with a step's name, how much of it is done and of how much: bytes of a "download", tensors of
 "weights", layers of "products". It may raise `Cancelled`, from any thread, and the load ends there.
@@ -14,15 +14,15 @@ Watch = Callable[[str, int, int], None]
 
 
 class Cancelled(BaseException):
-    """Nobody wants this load any more. No `Exception`, so that nothing on the way out takes it for a fault."""
+    """The load was cancelled. Not an `Exception`, so that nothing on the way out mistakes it for a fault."""
 
 
 def unwatched(step: str, done: int, of: int) -> None:
-    """The watch of those who simply wait."""
+    """A watch that ignores progress."""
 
 
 def bar_telling(watch: Watch, step: str) -> type[tqdm]:
-    """A progress bar for the libraries to make, shown on terminals as usual, that tells `watch` as well.
+    """A progress bar class for libraries to use: shown on terminals as usual, and reported to `watch` as well.
 
     Of a download's bars only those of bytes written tell, not those of files or of bytes on the wire.
     """

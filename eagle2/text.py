@@ -128,7 +128,7 @@ class TextBefore:
         return text[:shown]
 
     def rest(self) -> str:
-        """What was held back, once it is known that no stop string comes."""
+        """The text held back, once it is known that no stop string follows."""
         held, self._held = self._held, ""
         return held
 

@@ -1,1 +1,4 @@
-"""The target's own texts, heads trained on them, heads measured."""
+"""Chats written by the target, heads trained on them, heads measured.
+
+Imports everything below the command line; nothing imports it.
+"""

@@ -1,7 +1,7 @@
-"""The target's own chats: it samples a user turn and answers it.
+"""Chats written by the target itself: it samples a user turn and answers it.
 
-Many chats run side by side, and a slot whose chat is over takes the next one at once. This file knows token ids and a
-chat's format as ids; where the model and the prompts come from and where the chats go is the caller's business.
+Many chats run side by side, and a slot whose chat has ended takes the next one at once. This file knows token ids and a
+chat's format as ids; the caller supplies model and prompts and stores the chats.
 """
 
 import random
@@ -38,7 +38,7 @@ class ChatFormat:
             raise ValueError("The chat format has an empty prefix; a model needs at least one token to start from.")
 
     def opening(self, turn: Sequence[int]) -> list[int]:
-        """All that stands before the first answer, when the user says this."""
+        """Everything before the first answer to this user turn."""
         return [*self.prefix, *turn, self.end, *self.assistant]
 
     @classmethod
@@ -74,7 +74,7 @@ class Chat:
 
 @dataclass
 class Slot:
-    """A chat in the making. Tokens from `fed` on are decided but not yet run through the model."""
+    """An unfinished chat. Tokens from `fed` on are decided but not yet run through the model."""
 
     ids: list[int]
     fed: int
@@ -87,7 +87,7 @@ class Slot:
 
 
 class ChatSampler:
-    """An endless stream of finished chats, or one for each prompt. `counts` says what was dropped, and why.
+    """An endless stream of finished chats, or one for each prompt. `counts` counts what was dropped, by reason.
 
     A prompt that stands several times in a row is read once.
     """
@@ -146,7 +146,7 @@ class ChatSampler:
                 slots = self._sort(slots)
 
     def _sort(self, slots: list[Slot | None]) -> list[Slot]:
-        """Fill what is empty, put the longest slots first and drop those that stay empty.
+        """Fill empty slots, put the longest first and drop those that stay empty.
 
         Slots of one length side by side let a block of rows read no more of the cache than it holds: a fifth of all
         time here. Moving the cache costs about one step, so it is done once in many.
@@ -171,7 +171,7 @@ class ChatSampler:
         return None
 
     def _read(self, prompts: Iterable[Sequence[Sequence[int]]]) -> Iterator[Opening]:
-        """What stands before each first answer, read once for all answers to it; the greedy one is given once."""
+        """What precedes each first answer, read once for all answers to it; the greedy one is written once."""
         known: list[int] = []
         for first, *more_turns in prompts:
             ids = self.format.opening(first)
@@ -186,7 +186,7 @@ class ChatSampler:
             yield ids, read, temperature, more_turns
 
     def _any_temperature(self, without_greedy: bool = False) -> float:
-        """Of a chat's answers. without_greedy: not 0, if there is another."""
+        """The temperature of a chat's answers. without_greedy: not 0, if there is another."""
         choices = self.settings.temperatures
         drawn = [(value, share) for value, share in choices if value > 0 or not without_greedy] or choices
         values, shares = zip(*drawn, strict=True)
@@ -196,7 +196,7 @@ class ChatSampler:
         return slot.temperature if slot.answering else 1.0
 
     def _grow(self, slot: Slot, token: int) -> bool:
-        """Add a drawn token. False when the chat is over, for better or worse; its slot is then free."""
+        """Add a sampled token. False when the chat has ended or failed; its slot is then free."""
         settings = self.settings
         slot.ids.append(token)
         if token == self.format.end:
@@ -219,7 +219,7 @@ class ChatSampler:
         return len(slot.ids) < settings.max_length
 
     def _end_turn(self, slot: Slot) -> bool:
-        """Go on after the end token that was just added, as `_grow`."""
+        """Continue after the end token that was just added; returns what `_grow` does."""
         settings, chat_format = self.settings, self.format
         if len(slot.ids) == slot.turn_start + 1:
             self.counts["empty answer" if slot.answering else "empty user turn"] += 1

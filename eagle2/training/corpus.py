@@ -1,4 +1,4 @@
-"""Chats and their features as what training reads: held-out prompts apart, batches in another order each epoch."""
+"""Chats and their features as training reads them: held-out prompts set aside, batches in a new order each epoch."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from eagle2.training.data import Chats
 
 HELD_OUT = 24
 """One prompt in so many, with all answers to it, is not trained on, in whatever order and company chats come. (A head
-that is gone on with may have read it before, under another choice.)"""
+that training continues from may have read it before, under another choice.)"""
 LONGEST_ROW = 2048
 """Tokens of chats end to end in one row, at most: attention over a row takes memory by the square of its length."""
 
@@ -50,7 +50,7 @@ def held_out(opening: np.ndarray) -> bool:
 
 
 def answers(chats: Chats) -> np.ndarray:
-    """The tokens of all chats that are not held out, each from its first answer on: what a head shall propose."""
+    """The tokens of all chats that are not held out, each from its first answer on: what a head should propose."""
     pairs = zip(chats, chats.answer_start, strict=True)
     return np.concatenate([ids[start:] for ids, start in pairs if not held_out(ids[:start])] or [chats.tokens[:0]])
 

@@ -1,4 +1,4 @@
-"""`python -m eagle2 cut`: a head over another draft vocabulary, without training: none of its weights depends on it."""
+"""`python -m eagle2 cut`: a head with another draft vocabulary, without training: no weight depends on it."""
 
 import argparse
 
@@ -16,7 +16,7 @@ from eagle2.training.train import most_frequent
 def run(options: argparse.Namespace) -> None:
     """Write the head that the options name, cut to the most frequent tokens of the chats' answers.
 
-    Raises ValueError where there is no such head, or already one in the folder to write to.
+    Raises ValueError if there is no such head, or if the output folder already holds one.
     """
     if (options.out / "config.json").exists():
         raise ValueError(f"{options.out} holds a head already; give another --out")

@@ -1,6 +1,6 @@
 """Training data for an EAGLE head on disk: shards of chats, their reader, and the command that makes them.
 
-The head learns to imitate one target, so the best text to learn from is that target's own; chats.py writes it.
+The head learns to imitate one target, so the best text to learn from is that target's own; `chats.py` writes it.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Chats:
 
 
 def load_chats(paths: Iterable[str | os.PathLike], vocab_size: int | None = None) -> Chats:
-    """Read shards into one; a shard that is not what it should be, or of a larger vocabulary, is refused by name."""
+    """Read shards into one. Raises ValueError, naming the file, for a malformed one or one of a larger vocabulary."""
     shards = []
     for path in paths:
         shards.append(read_shard(Path(path)))
@@ -108,7 +108,7 @@ def read_shard(path: Path) -> Chats:
 
 
 class ShardFolder:
-    """Numbered shards in a folder. A chat that is there already, token for token, is not taken again."""
+    """Numbered shards in a folder. A chat that is already there, token for token, is not added again."""
 
     def __init__(self, folder: Path, vocab_size: int):
         self.folder = folder
@@ -130,7 +130,7 @@ class ShardFolder:
         return np.asarray(ids, self.dtype).tobytes()
 
     def answers(self, opening: Sequence[int]) -> int:
-        """How many chats of earlier runs begin with these ids and go on with an answer."""
+        """How many chats of earlier runs begin with these ids and continue with an answer."""
         return self.openings[self._key(opening)]
 
     def add(self, chat: Chat) -> bool:
@@ -208,8 +208,8 @@ def generate(
 ) -> None:
     """Add shards to the folder until it holds `tokens` tokens or the prompts are used up.
 
-    Each shard has random numbers of its own, from (seed, shard number): a run that was stopped goes on with the next
-    shard and repeats nothing. However this ends, the chats that are finished are written.
+    Each shard has its own random numbers, from (seed, shard number): an interrupted run resumes with the next shard and
+    repeats nothing. However this ends, finished chats are written.
     """
     patience = 1.0 if sys.stderr.isatty() else 60.0  # seconds between lines; a log needs few
     bar = tqdm(total=tokens, initial=folder.tokens, unit="tok", unit_scale=True, mininterval=patience, miniters=1)
@@ -240,7 +240,7 @@ def report(path: Path | None, sampler: ChatSampler) -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Add shards to a folder with the target that the options name. Raises ValueError for options that cannot be."""
+    """Add shards to a folder with the target that the options name. Raises ValueError for impossible options."""
     if options.tokens < 1:
         raise ValueError(f"--tokens is {options.tokens}; it must be 1 or more.")
     if options.answers < 1:
@@ -265,7 +265,7 @@ def write(model: PreTrainedModel, tokenizer: object, options: argparse.Namespace
         wanted = [options.answers - folder.answers(chat_format.opening(turns[0])) for turns in prompts]
         prompts = [turns for turns, more in zip(prompts, wanted, strict=True) for _ in range(more)]
     sampler = ChatSampler(LeanLlama(model, settings.slots, settings.max_length), chat_format, settings, prompts)
-    # A polite kill ends the run the way ctrl-C does, so that finished chats are written.
+    # SIGTERM ends the run as ctrl-C does, so that finished chats are written.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         generate(sampler, folder, options.tokens, options.seed)

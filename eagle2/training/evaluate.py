@@ -1,9 +1,8 @@
-"""`python -m eagle2 measure`: heads against one another in one run, on real questions or on held-out chats.
+"""`python -m eagle2 measure`: heads compared in one run, on real questions or on held-out chats.
 
-What a head is for: tau, acceptance by depth, and whether its confidences can be believed (EAGLE-2, figure 6). The text
-is the target's, whatever drafts, so answers to questions are written once, greedily and the quickest way, and those of
-chats are there already; every head is then replayed over it: its rounds are those that decoding would have had, without
-the target's passes.
+It reports tau, acceptance by depth, and whether confidences can be trusted (EAGLE-2, figure 6). The text is the
+target's, whatever drafts, so questions are answered once, greedily, and chats already have their answers. Every head is
+then replayed over the text: its rounds are those of real decoding, without the target's passes.
 """
 
 import argparse
@@ -128,7 +127,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _questions(options: argparse.Namespace) -> Callable[[Engine], tuple[list[str], list[Chat]]]:
-    """Reads the file; what is returned answers its questions. Mistakes are told before models load."""
+    """Reads the file and returns a function that answers its questions. Mistakes are reported before models load."""
     asked = read(options.questions)[:: options.every]
 
     def texts(engine: Engine) -> tuple[list[str], list[Chat]]:
@@ -141,7 +140,7 @@ def _questions(options: argparse.Namespace) -> Callable[[Engine], tuple[list[str
 
 
 def _chats(options: argparse.Namespace) -> Callable[[Engine], tuple[list[str], list[Chat]]]:
-    """Reads the shards; what is returned takes what is held out of them."""
+    """Reads the shards and returns a function that takes the held-out chats."""
     chats = load_chats(path for given in options.data for path in chat_files(given))
     return lambda engine: held_out_chats(engine.target, chats, options.every)
 

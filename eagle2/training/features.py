@@ -27,8 +27,8 @@ PASS_TOKENS = 4096
 def compute(model: PreTrainedModel, chats: Sequence[np.ndarray], path: Path) -> np.ndarray:
     """Features [tokens of all chats, hidden], float16, memory-mapped from `path`; what is missing there is computed.
 
-    A run that was stopped goes on after the last whole block. New chats may be added behind those the file was made
-    from. Raises ValueError where it was made from other chats or by another target.
+    An interrupted run resumes after the last whole block. New chats may be appended to those the file was made from.
+    Raises ValueError if it was made from other chats or by another target.
     """
     hidden, ends = model.config.hidden_size, np.cumsum([0, *map(len, chats)])
     state = path.with_suffix(".json")
@@ -56,7 +56,7 @@ def compute(model: PreTrainedModel, chats: Sequence[np.ndarray], path: Path) -> 
 
 
 def digest(model: PreTrainedModel, chats: Sequence[np.ndarray]) -> "hashlib._Hash":
-    """What features follow from: the chats and, as a stand-in for all its weights, the target's embeddings.
+    """Identifies features by what determines them: the chats and, in place of all its weights, the target's embeddings.
 
     Those are rounded to bfloat16, so that features may be computed on one device and read beside a target on another.
     """

@@ -28,8 +28,8 @@ class Weights:
 class Objective:
     """embedding and lm_head float32 [V, hidden]. common, rest: ids that together are the draft vocabulary.
 
-    Distributions are compared over the common ids, those that stand in the batch, and half as many of the rest as there
-    are common ones, drawn anew for each batch: over a third of the rows, and yet no token is never pushed down.
+    Distributions are compared over the common ids, those in the batch, and a random sample of the rest, half as many as
+    the common ones and new for each batch: a third of the rows, and still every token is pushed down at times.
     """
 
     embedding: Tensor
@@ -91,7 +91,7 @@ class Objective:
 
 
 def _draws(batch: Batch) -> torch.Generator:
-    """Random numbers that follow from the batch, so that a run that was stopped goes on as it would have."""
+    """Random numbers determined by the batch, so that a resumed run continues exactly as it would have."""
     return torch.Generator().manual_seed(int(batch.ids.sum()))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """What chats are made. Lengths are in tokens."""
+    """Which chats are generated. Lengths are in tokens."""
 
     slots: int = 128
     max_length: int = 352  # of a chat, its prefix included
@@ -33,25 +33,28 @@ class ChatSettings:
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m eagle2 data`."""
     settings = ChatSettings()
-    parser.add_argument("--out", type=Path, required=True, help="folder of the shards; what is there is kept")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the shards; existing ones are kept")
     parser.add_argument("--tokens", type=int, required=True, help="stop when the folder holds this many")
-    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the bundled one)")
     parser.add_argument("--prompts", type=Path, help=".jsonl with prompt or turns, or text, one a line; default: none")
-    parser.add_argument("--answers", type=int, default=1, help="to each prompt, at most one greedy (default: 1)")
+    parser.add_argument("--answers", type=int, default=1, help="per prompt, at most one of them greedy (default: 1)")
     parser.add_argument("--batch", type=int, default=settings.slots, help="chats side by side (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
     parser.add_argument(
-        "--max-length", type=int, default=settings.max_length, help="tokens a chat (default: %(default)s)"
+        "--max-length", type=int, default=settings.max_length, help="tokens per chat (default: %(default)s)"
     )
     parser.add_argument(
-        "--max-answer", type=int, default=settings.max_answer, help="tokens an answer; 0: any (default: %(default)s)"
+        "--max-answer",
+        type=int,
+        default=settings.max_answer,
+        help="tokens per answer; 0: unlimited (default: %(default)s)",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
 
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """How a head is trained; README.md here tells what was tried. The budget is `minutes` or, where not 0, `steps`."""
+    """How a head is trained; the README here lists what was tried. The budget is `minutes` or, where not 0, `steps`."""
 
     minutes: float = 60.0
     steps: int = 0
@@ -115,8 +118,8 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m eagle2 train`."""
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="shards of chats, or folders of them")
     parser.add_argument("--out", type=Path, required=True, help="folder of state, log, features and head; resumed")
-    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
-    parser.add_argument("--head", help="folder or hub id of a head to go on from (default: the linear start)")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the bundled one)")
+    parser.add_argument("--head", help="folder or hub id of a head to continue from (default: the linear start)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
     for setting in fields(TrainSettings):
         parser.add_argument(
@@ -130,12 +133,12 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
 def add_cut_options(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m eagle2 cut`."""
     parser.add_argument("--head", required=True, help="folder or hub id of an EAGLE-1 or EAGLE-2 head")
-    parser.add_argument("--vocabulary", type=int, required=True, help="how many tokens it shall be able to propose")
+    parser.add_argument("--vocabulary", type=int, required=True, help="how many tokens the head can propose")
     parser.add_argument(
         "--data", type=Path, nargs="+", required=True, help="shards of chats, or folders, whose tokens count"
     )
     parser.add_argument("--out", type=Path, required=True, help="folder to write the head to")
-    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the bundled one)")
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
@@ -143,9 +146,9 @@ def add_measure_options(parser: argparse.ArgumentParser) -> None:
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument("--questions", type=Path, help="JSON lines with turns, as in Spec-Bench")
     text.add_argument("--data", type=Path, nargs="+", help="shards of chats, or folders: those that `train` holds out")
-    parser.add_argument("--every", type=int, default=1, help="take one text in so many (default: %(default)s)")
+    parser.add_argument("--every", type=int, default=1, help="use every N-th text (default: %(default)s)")
     parser.add_argument("--head", action="append", help="folder or hub id; may be repeated (default: the bundled head)")
-    parser.add_argument("--target", help="folder or hub id of the target (default: the embedded one)")
+    parser.add_argument("--target", help="folder or hub id of the target (default: the bundled one)")
     parser.add_argument("--top-k", type=int, default=10, help="(default: %(default)s)")
     parser.add_argument("--depth", type=int, default=6, help="(default: %(default)s)")
     parser.add_argument("--max-nodes", type=int, default=59, help="(default: %(default)s)")

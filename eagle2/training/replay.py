@@ -23,7 +23,7 @@ from eagle2.trace.rounds import Round
 
 @dataclass
 class Place:
-    """How far a replay has come: the committed tokens before the root."""
+    """The position of a replay: the committed tokens before the root."""
 
     length: int = 0
 
@@ -31,8 +31,8 @@ class Place:
 class Replayed:
     """A `Target` of one chat: ids [n] and features [n, hidden], as `Target.extend` would have returned them.
 
-    Its logits say nothing but the next token, and only along the text; what hangs off that path gets zeros, which no
-    walk reads. Probabilities of the target in rounds made with it therefore mean nothing.
+    Its logits only encode the text's next token, and only along the text; nodes off that path get zeros, which no walk
+    reads. Probabilities of the target in rounds made with it therefore mean nothing.
     """
 
     def __init__(self, target: Target, ids: Sequence[int], features: np.ndarray) -> None:
@@ -48,7 +48,7 @@ class Replayed:
         return Place()
 
     def depth_limit(self, committed: int) -> int:
-        """Levels of draft tokens about which the text says something."""
+        """Levels of draft tokens that the remaining text can judge."""
         return max(len(self._ids) - committed - 1, 0)
 
     def extend(self, cache: Place, ids: list[int]) -> tuple[Tensor, Tensor]:
@@ -64,7 +64,7 @@ class Replayed:
         cache.length += len(slots)
 
     def _next(self, positions: Tensor) -> Tensor:
-        """Logits [T, V] that leave no doubt about the text's token after each of `positions` [T]."""
+        """Logits [T, V] that give all probability to the text's token after each of `positions` [T]."""
         logits = torch.zeros(len(positions), self.vocab_size, device=self.device)
         following = self._ids[(positions.to(self.device) + 1).clamp(max=len(self._ids) - 1)]
         return logits.scatter(1, following[:, None], 1.0)

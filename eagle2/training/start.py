@@ -1,7 +1,7 @@
 """How a head begins: with the best linear guess of the next feature, found in closed form, or with another's weights.
 
-Of all starts that were tried this one is worth the most (see README.md here): its first choice is the target's as often
-as that of a head trained for many minutes from random weights, and guesses made from guesses stay sane.
+Of all initialisations that were tried this one helps most (see the README here): its first choice is the target's as
+often as that of a head trained for many minutes from random weights, and guesses made from guesses stay sane.
 """
 
 from collections.abc import Iterable
@@ -85,15 +85,15 @@ def take_over(head: EagleHead, given: EagleHead) -> None:
     for name in ("heads", "kv_heads", "head_dim", "rms_norm_eps"):
         theirs, mine = getattr(given.config, name), getattr(head.config, name)
         if theirs != mine:
-            raise ValueError(f"the head to go on from has {name} {theirs}, the one to train {mine}; {ADVICE}")
+            raise ValueError(f"the head to continue from has {name} {theirs}, the one to train {mine}; {ADVICE}")
     if not torch.equal(given.rotary.inv_freq.cpu(), head.rotary.inv_freq.cpu()):
-        raise ValueError(f"the head to go on from turns its positions otherwise (its rope settings); {ADVICE}")
+        raise ValueError(f"the head to continue from has other rope settings; {ADVICE}")
     mine, theirs = dict(head.named_parameters()), dict(given.named_parameters())
     for name in sorted(mine.keys() | theirs.keys()):
         shapes = [list(found[name].shape) if name in found else "missing" for found in (mine, theirs)]
         if shapes[0] != shapes[1]:
             raise ValueError(
-                f"the head to go on from has {name} of {shapes[1]}, the one to train {shapes[0]}; {ADVICE}"
+                f"the head to continue from has {name} of {shapes[1]}, the one to train {shapes[0]}; {ADVICE}"
             )
     for name, parameter in mine.items():
         parameter.copy_(theirs[name])

@@ -28,7 +28,7 @@ from eagle2.training.options import TrainSettings
 from eagle2.training.start import begin_from, linear_start, new_head, take_over
 
 TOLD_STEPS = 5
-"""Draft steps whose agreement is told; more than are trained, since trees go deeper."""
+"""Draft steps whose agreement is reported; more than are trained, since trees go deeper."""
 START_CHATS = 512
 """Chats the linear start is solved from; it has 0.7 million unknowns, so more change little."""
 
@@ -45,9 +45,9 @@ class Progress:
 
 
 class Trainer:
-    """Head, optimizer and progress; what `save` writes is all that is needed to go on.
+    """Head, optimizer and progress; what `save` writes is all that resuming needs.
 
-    origin: names and fingerprints of what the run was begun with, beside the settings; the same are needed to go on.
+    origin: names and fingerprints of what the run was started with, beside the settings; resuming needs the same.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Trainer:
         os.replace(temporary, path)
 
     def restore(self, path: Path) -> None:
-        """Go on from a saved state. Raises ValueError if it was begun with other settings, chats or another head."""
+        """Resume from a saved state. Raises ValueError if it was started with other settings, chats or another head."""
         state = torch.load(path, map_location="cpu", weights_only=True)
         check_settings(path, state["settings"], self.settings)
         for name, value in self.origin.items():
@@ -184,7 +184,7 @@ def most_frequent(tokens: np.ndarray, vocab_size: int, count: int) -> Tensor:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train a head with the target, chats and settings that the options name; what `options.out` holds is gone on with.
+    """Train a head with the target, chats and settings that the options name, resuming what `options.out` holds.
 
     Raises ValueError for options that cannot be.
     """
@@ -203,7 +203,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def refuse_early(model: PreTrainedModel, settings: TrainSettings, out: Path, given: EagleHead | None) -> None:
-    """Raise ValueError for what would be refused once the features are there, which can take long."""
+    """Raise ValueError now for what would be refused only after the features, which can take long, are computed."""
     most_frequent(np.zeros(0, np.int64), model.config.vocab_size, settings.vocabulary or model.config.vocab_size)
     if getattr(model.get_output_embeddings(), "bias", None) is not None:
         raise ValueError("the target's LM head has a bias, which training does not know; give another target")
@@ -217,7 +217,7 @@ def refuse_early(model: PreTrainedModel, settings: TrainSettings, out: Path, giv
 def train(
     model: PreTrainedModel, corpus: Corpus, settings: TrainSettings, out: Path, given: EagleHead | None = None
 ) -> EagleHead:
-    """The head after the whole budget. Writes to `out`: state.pt to go on from, log.jsonl, and the head itself.
+    """The head after the whole budget. Writes to `out`: state.pt to resume from, log.jsonl, and the head itself.
 
     given: a head to begin from instead of the linear start; its draft vocabulary is not taken over. Raises ValueError
     where its sizes are others.

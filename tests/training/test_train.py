@@ -203,7 +203,7 @@ class TestTrain:
         fewer = Corpus(Chats(*(part[:-1] for part in vars(corpus.chats).values())), corpus.features)
         with pytest.raises(ValueError, match="begun with other chats"):
             train(target.model, fewer, SHORT, tmp_path)
-        with pytest.raises(ValueError, match="begun with other weights to go on from"):
+        with pytest.raises(ValueError, match="begun with other weights to continue from"):
             train(target.model, corpus, SHORT, tmp_path, tiny_engine.drafter.head)
 
     def test_a_head_whose_positions_turn_otherwise_is_refused(self, target, corpus, tiny_engine, tmp_path):
