@@ -238,7 +238,7 @@ def train(
     origin = {
         "embeddings": fingerprint([embedding.cpu().numpy().tobytes()]),
         "chats": fingerprint(part.tobytes() for part in (corpus.chats.tokens, corpus.chats.length)),
-        "weights to go on from": fingerprint(p.detach().cpu().numpy().tobytes() for p in weights_given),
+        "weights to continue from": fingerprint(p.detach().cpu().numpy().tobytes() for p in weights_given),
     }
     trainer = Trainer(settings, head, objective, corpus, origin)
     out.mkdir(parents=True, exist_ok=True)
