@@ -157,7 +157,7 @@ def metrics_table(turn: Turn | None, found: Comparison | None = None, language: 
         rows.append(("by_depth", told))
     body = "".join(
         f'<tr title="{formula}"><th scope="row">{for_html(say(f"metrics.{key}", language))}</th>'
-        f'<td>{for_html(value)}</td><td class="es-formula">{formula}</td></tr>'
+        f'<td>{for_html(value)}</td><td class="es-formula" translate="no">{formula}</td></tr>'
         for key, value in rows
         for formula in [for_html(say(f"formula.{key}", language))]
     )

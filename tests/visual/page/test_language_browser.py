@@ -117,6 +117,42 @@ def test_visitors_are_led_to_their_language_until_they_choose(browser, address):
     context.close()
 
 
+def test_a_link_leads_to_its_language_in_browsers_that_do_not_count_a_query(browser, address):
+    context = browser.new_context(locale="zh-CN")
+    context.set_default_timeout(60000)
+    context.add_init_script("delete URLSearchParams.prototype.size")
+    page = App(context.new_page(), address).visit("zh?recording=figure-7&lang=en")
+    page.page.wait_for_url(f"{address}/?recording=figure-7&lang=en")
+    assert page.page.evaluate("() => document.documentElement.lang") == "en"
+    page.visit("?recording=figure-7&lang=zh")
+    page.page.wait_for_url(f"{address}/zh?recording=figure-7")
+    context.close()
+
+
+# Texts that a browser's translator would rewrite, of what is the model's, the visitor's or a formula.
+TRANSLATED = """selectors => selectors.filter(selector => {
+  const found = [...document.querySelectorAll(selector)];
+  return !found.length || found.some(one => !one.closest('[translate=no]'));
+})"""
+
+
+def test_token_text_and_code_are_kept_from_a_browsers_translator(visitor):
+    page = visitor("?recording=pancakes")
+    page.until("d => d.rounds === d.count")
+    # A tab's parts come into the page when it is first opened.
+    seen = {
+        "metrics": ".es-formula",
+        "own": ".pk-node",
+        "compare-tab": "#beside-note .es-checked",
+        "trace": "#link-shown",
+    }
+    for tab, part in seen.items():
+        open_tab(page, tab)
+        page.page.wait_for_selector(part, state="attached")
+    kept = [".ec-answer .ec-token", ".ec-user", ".es-formula", ".pk-root > span", ".pk-node > span", "#link-shown code"]
+    assert page.page.evaluate(TRANSLATED, [*kept, "#beside-note .es-checked > span"]) == []
+
+
 def test_a_conversation_that_the_server_does_not_have_any_more_is_missed_in_words(visitor):
     page = visitor("zh?resume=unknown")
     page.status("没能带过来")

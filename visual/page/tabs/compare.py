@@ -126,7 +126,7 @@ class Comparing:
         mark, look = ("✓", "es-good") if apart is None else ("≠", "es-bad")
         return (
             f'<p class="es-checked" role="status"><b class="{look}">{mark} {for_html(said)}</b> '
-            f"<span>{for_html(at)}</span></p>"
+            f'<span translate="no">{for_html(at)}</span></p>'
         )
 
     def _table(self, turns: tuple[Turn, ...], places: list[int]) -> str:

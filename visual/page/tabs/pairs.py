@@ -58,7 +58,7 @@ def used_card(used: Used | None, status: str, language: str = "en") -> str:
         nobody = html("pair.no_head", language)
         facts["head"] = _model(pair.head, pair.head_revision, language) if pair.head else nobody
     if pair.draft_model:
-        facts["draft_model"] = f"<b>{for_html(pair.draft_model)}</b>"
+        facts["draft_model"] = f'<b translate="no">{for_html(pair.draft_model)}</b>'
     facts["place"] = html("pair.place_value", language, device=pair.device, dtype=pair.dtype)
     facts["shape"] = html("pair.shape_value", language, **_sizes(used.shape))
     rows = [(html(f"pair.{name}", language), fact) for name, fact in facts.items()]
@@ -81,7 +81,7 @@ def _list(rows: Iterable[tuple[str, str]]) -> str:
 
 def _model(name: str, revision: str | None, language: str) -> str:
     where = say("pair.revision", language, revision=revision[:40]) if revision else say("pair.local", language)
-    return f'<b>{for_html(name)}</b> <span class="es-quiet">{for_html(where)}</span>'
+    return f'<b translate="no">{for_html(name)}</b> <span class="es-quiet">{for_html(where)}</span>'
 
 
 def _sizes(shape: TreeShape) -> dict[str, int]:
@@ -136,7 +136,7 @@ def _row(pair: KnownPair, shape: TreeShape, dtype: str, free: int | None, langua
     notes = "; ".join(filter(None, [pair.licence, *gated, pair.note]))
     title = html("pair.take_title", language, pair=named(pair.target, pair.head, language))
     button = f'<button type="button" data-pair="{place}" title="{title}">{html("pair.take", language)}</button>'
-    names = f'<b>{for_html(pair.target)}</b><span class="es-kind">EAGLE-{pair.eagle}</span><br>'
+    names = f'<b translate="no">{for_html(pair.target)}</b><span class="es-kind">EAGLE-{pair.eagle}</span><br>'
     cells = [
         (html("pair.tree_title", language, **_sizes(shape)), html("pair.tree", language, **_sizes(shape))),
         (mark, f'{size(memory_needed(pair, dtype))}<br><span class="es-quiet">{mark}</span>'),

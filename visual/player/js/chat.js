@@ -59,8 +59,8 @@ class Chat {
       const parts = [];
       if (turn.name) parts.push(el('p', { class: 'ec-note', text: turn.name }));
       if (turn.system) parts.push(el('p', { class: 'ec-system', text: `${say('chat.system')} ${turn.system}` }));
-      parts.push(el('p', { class: 'ec-user', text: turn.user }));
-      parts.push(el('div', { class: 'ec-answer', 'data-run': turn.run, role: 'group', 'aria-label': say('chat.answer') }, el('span', { class: 'ec-begun', text: turn.begun || '' })));
+      parts.push(el('p', { class: 'ec-user', translate: 'no', text: turn.user }));
+      parts.push(el('div', { class: 'ec-answer', translate: 'no', 'data-run': turn.run, role: 'group', 'aria-label': say('chat.answer') }, el('span', { class: 'ec-begun', text: turn.begun || '' })));
       return parts;
     }), this.tools);
     for (const turn of this.turns) {

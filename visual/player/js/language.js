@@ -8,6 +8,7 @@
   const named = Object.keys(PLACES).find(name => PLACES[name].path && PLACES[name].path === last);
   const here = named || 'en';
   const query = new URLSearchParams(location.search), asked = query.get('lang');
+  const asQuery = query => { const text = String(query); return text && `?${text}`; };  // `size` is newer than some browsers
   const known = name => name in PLACES ? name : null;
   const spoken = () => navigator.languages.map(tag => known(tag.split('-')[0])).find(Boolean);
   const wanted = known(asked) || named || known(store('localStorage', kept => kept.getItem(CHOSEN))) || spoken() || 'en';
@@ -15,7 +16,7 @@
     query.delete('lang');
     if (wanted === 'en') query.set('lang', 'en');
     const base = location.pathname.replace(/\/$/, '').replace(named ? /\/[^/]*$/ : '', '');
-    location.replace(`${base}/${PLACES[wanted].path}${query.size ? `?${query}` : ''}${location.hash}`);
+    location.replace(`${base}/${PLACES[wanted].path}${asQuery(query)}${location.hash}`);
     return;
   }
   document.documentElement.lang = PLACES[here].tag;
@@ -47,7 +48,7 @@
       const query = new URLSearchParams(location.search);
       if (!query.has('resume')) return;
       query.delete('resume');
-      history.replaceState(history.state, '', `${location.pathname}${query.size ? `?${query}` : ''}${location.hash}`);
+      history.replaceState(history.state, '', `${location.pathname}${asQuery(query)}${location.hash}`);
       const view = store('sessionStorage', kept => JSON.parse(kept.getItem(VIEW))), root = document.documentElement;
       store('sessionStorage', kept => kept.removeItem(VIEW));
       if (!view) return;

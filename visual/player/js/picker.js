@@ -63,12 +63,12 @@ class Picker {
     this.previous.disabled = p.round === 0;
     this.next.disabled = p.round === p.rounds - 1;
     const chosen = new Set(p.chosen);
-    const root = el('span', { class: 'pk-root' }, el('i', { class: 'pk-mark', 'data-look': 'root' }), el('span', { text: p.root }));
+    const root = el('span', { class: 'pk-root' }, el('i', { class: 'pk-mark', 'data-look': 'root' }), el('span', { translate: 'no', text: p.root }));
     this.buttons = p.place.map((place, node) => {
       const told = { path: `[${place.replaceAll(',', ', ')}]`, label: p.full[node], confidence: number(p.confidence[node]), value: number(p.value[node]) };
       const text = say(chosen.has(node) ? 'own.node_chosen' : 'own.node', told);
       return el('button', { type: 'button', role: 'checkbox', class: 'pk-node', tabindex: node ? '-1' : '0', 'data-node': node, 'aria-label': text, title: text },
-        el('i', { class: 'pk-mark' }), el('span', { text: p.label[node] }));
+        el('i', { class: 'pk-mark' }), el('span', { translate: 'no', text: p.label[node] }));
     });
     this.levels = p.wide.slice(1).map((_, level) => el('span', { class: 'pk-level', text: say('own.level', { level: level + 1 }) }));
     this.nodes.replaceChildren(root, ...this.levels, ...this.buttons);
