@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path as File
@@ -21,6 +22,7 @@ Path = tuple[int, ...]
 Paths = tuple[Path, ...]
 
 FAULTS = {
+    "long": "the static tree's text has {count} characters; at most {most} are read",
     "unreadable": "“{text}” is no list of paths; write each as child ranks in brackets, as in [0], [1], [0, 0]",
     "empty": "a static tree needs at least one path, as in [0]",
     "root": "an empty path is the root, which is always there; leave [] out of the static tree",
@@ -34,6 +36,9 @@ FAULTS = {
 }
 """What can be wrong with a tree, a sentence each."""
 
+MOST_CHARACTERS = 2**16
+"""Of a text that is read: some thousand paths, written out."""
+
 SHOWN = 60
 """Characters of somebody's text that a sentence repeats at most."""
 
@@ -46,9 +51,9 @@ class PathsError(ValueError):
         self.kind, self.values = kind, values
 
 
-def spelled(path: Sequence[int]) -> str:
-    """One path as text: "[0, 1]"."""
-    text = json.dumps(list(path), default=repr)
+def spelled(path: Sequence[int] | int) -> str:
+    """One path as text, "[0, 1]", or one rank; a long one is cut."""
+    text = json.dumps(path, default=repr)
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
@@ -62,6 +67,8 @@ def checked(paths: Iterable[Sequence[int]], most: TreeShape | None = None) -> Pa
     given = [tuple(path) for path in paths]
     if not given:
         raise PathsError("empty")
+    if most is not None and len(given) > most.max_nodes:  # before anything whose cost grows with the paths
+        raise PathsError("nodes", nodes=len(given), most=most.max_nodes)
     for path in given:
         if not path:
             raise PathsError("root")
@@ -69,26 +76,26 @@ def checked(paths: Iterable[Sequence[int]], most: TreeShape | None = None) -> Pa
             if isinstance(rank, bool) or not isinstance(rank, int):
                 raise PathsError("no_rank", path=spelled(path), rank=repr(rank)[:SHOWN])
             if rank < 0:
-                raise PathsError("negative", path=spelled(path), rank=rank)
+                raise PathsError("negative", path=spelled(path), rank=spelled(rank))
     tree = set(given)
     for path in given:
         if len(path) > 1 and path[:-1] not in tree:
             raise PathsError("orphan", path=spelled(path), parent=spelled(path[:-1]))
     if len(tree) < len(given):
-        raise PathsError("twice", path=spelled(next(path for path in given if given.count(path) > 1)))
+        counts = Counter(given)
+        raise PathsError("twice", path=spelled(next(path for path in given if counts[path] > 1)))
+    result = ordered(given)
     if most is not None:
-        _check_size(ordered(given), most)
-    return ordered(given)
+        _check_extent(result, most)
+    return result
 
 
-def _check_size(paths: Paths, most: TreeShape) -> None:
+def _check_extent(paths: Paths, most: TreeShape) -> None:
     for path in paths:
         if max(path) >= most.top_k:
-            raise PathsError("rank", path=spelled(path), rank=max(path), most=most.top_k, last=most.top_k - 1)
+            raise PathsError("rank", path=spelled(path), rank=spelled(max(path)), most=most.top_k, last=most.top_k - 1)
         if len(path) > most.depth:
             raise PathsError("depth", path=spelled(path), depth=len(path), most=most.depth)
-    if len(paths) > most.max_nodes:
-        raise PathsError("nodes", nodes=len(paths), most=most.max_nodes)
 
 
 def extent(paths: Iterable[Sequence[int]]) -> TreeShape:
@@ -98,10 +105,14 @@ def extent(paths: Iterable[Sequence[int]]) -> TreeShape:
 
 
 def parse(text: str, most: TreeShape | None = None) -> Paths:
-    """The checked paths of a text. Raises PathsError in one sentence."""
-    # Breaks between paths are commas, and (0,) is Python's [0].
-    listed = re.sub(r"([\])])\s*[,;]?\s*([\[(])", r"\1,\2", text.strip().rstrip(",;"))
-    listed = re.sub(r",\s*]", "]", listed.replace("(", "[").replace(")", "]"))
+    """The checked paths of a text, in time proportional to its length. Raises PathsError in one sentence."""
+    if len(text) > MOST_CHARACTERS:
+        raise PathsError("long", count=len(text), most=MOST_CHARACTERS)
+    # Breaks between paths are commas, and (0,) is Python's [0]. Runs of blanks become one first, so that no pattern
+    # tries a long run from each of its places.
+    listed = " ".join(text.split()).rstrip(",;")
+    listed = re.sub(r"([\])]) ?[,;]? ?([\[(])", r"\1,\2", listed)
+    listed = re.sub(r", ?]", "]", listed.replace("(", "[").replace(")", "]"))
     try:
         paths = json.loads(f"[{listed}]")
     except (ValueError, RecursionError) as error:
@@ -131,6 +142,8 @@ def to_json(paths: Iterable[Sequence[int]]) -> str:
 
 def load(file: str | File, most: TreeShape | None = None) -> Paths:
     """The tree of a file. Raises PathsError, or OSError where it cannot be read."""
+    if (size := File(file).stat().st_size) > 4 * MOST_CHARACTERS:  # UTF-8 has at most 4 bytes for a character
+        raise PathsError("long", count=size, most=MOST_CHARACTERS)
     try:
         text = File(file).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -1,13 +1,16 @@
 """Static trees as text and as files: what is read, what is refused in a sentence, and that nothing gets lost."""
 
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eagle2 import tree_paths
 from eagle2.settings import EAGLE_PATHS, EAGLE_SHAPE, TreeShape
-from eagle2.tree_paths import PathsError, checked, extent, load, ordered, parse, to_json, to_text
+from eagle2.tree_paths import MOST_CHARACTERS, PathsError, checked, extent, load, ordered, parse, to_json, to_text
 
 ranks = st.integers(0, 5)
 loose = st.lists(st.lists(ranks, min_size=1, max_size=5).map(tuple), min_size=1, max_size=12)
@@ -110,6 +113,66 @@ def test_a_sentence_repeats_only_the_beginning_of_a_long_text():
     with pytest.raises(PathsError) as caught:
         parse("[" * 100_000)
     assert len(str(caught.value)) < 200
+
+
+def test_a_text_too_long_is_refused_before_it_is_read():
+    with pytest.raises(PathsError) as caught:
+        parse("[0]" + " " * MOST_CHARACTERS)
+    assert (caught.value.kind, caught.value.values["most"]) == ("long", MOST_CHARACTERS)
+
+
+def test_a_file_too_long_is_refused_before_it_is_read(tmp_path):
+    file = tmp_path / "tree.json"
+    file.write_bytes(b"\xff" * (4 * MOST_CHARACTERS + 1))
+    with pytest.raises(PathsError, match="at most 65536 are read"):
+        load(file)
+
+
+def test_no_pattern_meets_a_run_of_blanks_it_could_try_from_each_of_its_places(monkeypatch):
+    searched = []
+
+    def spy(pattern, replacement, text):
+        searched.append(text)
+        return re.sub(pattern, replacement, text)
+
+    monkeypatch.setattr(tree_paths, "re", SimpleNamespace(sub=spy))
+    with pytest.raises(PathsError, match=r"“\[0\] x” is no list of paths"):
+        parse("[0]" + " " * 1000 + "x")
+    assert parse("[0]" + " \n" * 1000 + ";" + " " * 1000 + "[1]" + "\t" * 1000) == ((0,), (1,))
+    assert searched
+    assert not any("  " in text for text in searched)
+
+
+class Rank(int):
+    """A child rank that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other):
+        Rank.compared += 1
+        return int(self) == int(other)
+
+    __hash__ = int.__hash__
+
+
+def test_a_path_given_twice_is_found_without_comparing_all_paths_with_each_other():
+    Rank.compared = 0
+    with pytest.raises(PathsError) as caught:
+        checked([(Rank(rank),) for rank in [*range(1000), 999]])
+    assert (caught.value.kind, caught.value.values["path"]) == ("twice", "[999]")
+    assert Rank.compared <= 20 * 1000
+
+
+def test_a_tree_of_too_many_paths_is_refused_before_its_paths_are_looked_at():
+    with pytest.raises(PathsError, match="the static tree has 6 nodes; at most 5 are allowed"):
+        checked([("no rank",)] * 6, TreeShape(4, 3, 5))
+
+
+def test_a_rank_of_many_digits_is_cut_in_its_sentence():
+    for text in (f"[-{'9' * 4000}]", f"[{'9' * 4000}]"):
+        with pytest.raises(PathsError) as caught:
+            parse(text, TreeShape(4, 3, 5))
+        assert len(str(caught.value)) < 250
 
 
 def test_eagles_tree_fits_its_own_shape_and_no_smaller_one():

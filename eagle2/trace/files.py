@@ -16,13 +16,19 @@ from pathlib import Path
 from eagle2.decoding.budget import Costs
 from eagle2.settings import RULES, WALK, Sampling, TreeShape, is_finite
 from eagle2.trace.rounds import FATES, ROOT, Check, Pair, Round, Settings, Trace
-from eagle2.trace.rules import contradictions
+from eagle2.trace.rules import contradictions, excess
 
 FORMAT = "eagle2-trace"
 VERSION = 1
 GZIP = b"\x1f\x8b"
 MAX_BYTES = 64 * 2**20
 """The largest file that is read: some two thousand rounds of the default tree, a thousand of the paper's."""
+
+
+MAX_TOKEN_BYTES = 1024
+"""The longest spelling of one token; the longest in use, runs of blanks, have a quarter of it."""
+MAX_CONTAINERS = 500_000
+"""Lists and objects in one file: some ten thousand rounds. Empty lists take thirty times their text in memory."""
 
 
 class TraceError(ValueError):
@@ -46,8 +52,8 @@ def save(trace: Trace, path: str | Path) -> None:
     Path(path).write_bytes(gzip.compress(text, mtime=0) if Path(path).suffix == ".gz" else text)
 
 
-def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Trace:
-    """Read a file, compressed or not; `max_bytes` bounds what it unpacks to.
+def load(path: str | Path, max_bytes: int = MAX_BYTES, most: TreeShape | None = None) -> Trace:
+    """Read a file, compressed or not; `max_bytes` bounds what it unpacks to, `most` its trees (`rules.excess`).
 
     Raises TraceError in one sentence; a file that cannot be opened raises OSError as usual.
     """
@@ -55,18 +61,21 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Trace:
     _check_size(path.stat().st_size, max_bytes)
     packed = path.read_bytes()
     if not packed.startswith(GZIP):
-        return from_json(packed, max_bytes)
+        return from_json(packed, max_bytes, most)
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
             text = file.read(max_bytes + 1)  # no further: a small file may unpack to anything
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TraceError(f"this compressed file is damaged ({error})") from error
-    return from_json(text, max_bytes)
+    return from_json(text, max_bytes, most)
 
 
-def from_json(text: str | bytes, max_bytes: int = MAX_BYTES) -> Trace:
-    """Read and check what `to_json` wrote. Raises TraceError in one sentence."""
+def from_json(text: str | bytes, max_bytes: int = MAX_BYTES, most: TreeShape | None = None) -> Trace:
+    """Read and check what `to_json` wrote. most: the largest trees that are read. Raises TraceError in one sentence."""
     _check_size(len(text), max_bytes)
+    brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if (count := sum(map(text.count, brackets))) > MAX_CONTAINERS:
+        raise TraceError(f"this file holds {count} lists and objects; at most {MAX_CONTAINERS} are read")
     try:
         body = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -76,7 +85,7 @@ def from_json(text: str | bytes, max_bytes: int = MAX_BYTES) -> Trace:
     version = body.get("version")
     if type(version) is not int or version != VERSION:
         raise TraceError(f"this trace has version {_shown(version)}; this program reads version {VERSION}")
-    return _trace(_Reader({key: body[key] for key in body if key not in ("format", "version")}, "the trace"))
+    return _trace(_Reader({key: body[key] for key in body if key not in ("format", "version")}, "the trace"), most)
 
 
 def _check_size(size: int, max_bytes: int) -> None:
@@ -133,7 +142,8 @@ class _Reader:
         """The members, which must be exactly the fields of `cls`; older files may lack the `optional` ones."""
         names = {f.name for f in fields(cls)}
         if unknown := sorted(self.body.keys() - names):
-            raise TraceError(f"{self.where} has unknown members: {', '.join(map(_shown, unknown))}")
+            more = ", …" if len(unknown) > 3 else ""
+            raise TraceError(f"{self.where} has unknown members: {', '.join(map(_shown, unknown[:3]))}{more}")
         if missing := sorted(names - self.body.keys() - {*optional}):
             raise TraceError(f"{self.where} lacks {', '.join(map(_shown, missing))}")
         return self.body
@@ -172,7 +182,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _trace(body: _Reader) -> Trace:
+def _trace(body: _Reader, most: TreeShape | None) -> Trace:
     body.only(Trace, ["costs"])
     messages = body.column(
         "messages", "a [role, text] pair", lambda m: isinstance(m, list) and len(m) == 2 and all(map(_is_text, m))
@@ -188,6 +198,8 @@ def _trace(body: _Reader) -> Trace:
         messages=tuple((role, content) for role, content in messages),
         costs=_costs(body),
     )
+    for sentence in () if most is None else excess(trace, most):
+        raise TraceError(sentence)
     for contradiction in contradictions(trace):
         raise TraceError(contradiction)
     return trace
@@ -246,6 +258,10 @@ def _pair(body: _Reader) -> Pair:
 
 
 def _tokens(body: _Reader) -> dict[int, bytes]:
+    for token, spelled in body.body.items():
+        if isinstance(spelled, str) and len(spelled) > 2 * MAX_TOKEN_BYTES:
+            size = len(spelled) // 2
+            raise TraceError(f"token {token[:20]} of the trace has {size} bytes; at most {MAX_TOKEN_BYTES} are read")
     try:
         tokens = {int(token): bytes.fromhex(spelled) for token, spelled in body.body.items()}
     except (TypeError, ValueError) as error:

@@ -5,10 +5,36 @@ Used on every trace that is read, and by the tests on every round the engine yie
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from eagle2.settings import AUTO, REJECTION, WALK, rule_of
+from eagle2.settings import AUTO, REJECTION, WALK, TreeShape, pool_size, rule_of
 from eagle2.trace.rounds import NODE_COLUMNS, ROOT, Round, Trace
+
+MOST_TOP_TOKENS = 64
+"""Of the target's likeliest tokens that are recorded at one node."""
+
+
+def excess(trace: Trace, most: TreeShape) -> Iterator[str]:
+    """Every way in which a round is larger than a tree of shape `most`, as sentences; cheap, so checked first."""
+    pool = pool_size(most.top_k, most.depth)
+    for index, r in enumerate(trace.rounds):
+        sizes = {
+            "drafted nodes": (max(len(r.token), len(r.parent), len(r.depth)), pool),
+            "kept nodes": (len(r.slot) - r.slot.count(None), most.max_nodes),
+            "levels": (max(r.depth, default=0), most.depth),
+            "children of one node": (max(Counter(r.parent).values(), default=0), most.top_k),
+            "checks": (len(r.checks), most.depth + 1),
+            "likeliest tokens in one check": (max((len(c.top_tokens) for c in r.checks), default=0), MOST_TOP_TOKENS),
+        }
+        for name, (size, limit) in sizes.items():
+            if size > limit:
+                yield f"round {index} has {_short(size)} {name}; at most {limit} are read"
+
+
+def _short(size: int) -> str:
+    """A file can give a depth of any number of digits."""
+    return str(size) if size < 10**18 else "more than 10^18"
 
 
 def contradictions(trace: Trace) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """Files that are no sound trace: each refused in one sentence that names what is wrong."""
 
 import json
+from dataclasses import replace
 
 import pytest
-from fixtures_edges import refusal, written
+from fixtures_edges import TRACE, refusal, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eagle2.trace.files import TraceError, from_json, to_json
+from eagle2.settings import TreeShape
+from eagle2.trace.files import MAX_CONTAINERS, MAX_TOKEN_BYTES, TraceError, from_json, to_json
 
 WRONG_TYPES = [
     (("prompt_ids",), None, '"prompt_ids" of the trace must be a list, not null'),
@@ -113,6 +115,80 @@ def test_a_missing_token_spelling_is_named():
     body = written()
     del body["tokens"]["7"]
     assert refusal(body) == '"tokens" of the trace lacks the bytes of id 7'
+
+
+@pytest.mark.parametrize("size", [MAX_TOKEN_BYTES + 1, 4 * 2**20])
+def test_a_token_longer_than_any_tokenizers_is_refused(size):
+    body = written()
+    body["tokens"]["7"] = "20" * size
+    assert refusal(body) == f"token 7 of the trace has {size} bytes; at most {MAX_TOKEN_BYTES} are read"
+    body["tokens"]["7"] = "20" * MAX_TOKEN_BYTES
+    assert len(from_json(json.dumps(body)).tokens[7]) == MAX_TOKEN_BYTES
+
+
+def test_a_file_of_lists_alone_is_refused_before_it_is_parsed(monkeypatch):
+    monkeypatch.setattr("eagle2.trace.files.json.loads", lambda *_, **__: pytest.fail("it was parsed"))
+    for text in ("[" + "[],{}," * MAX_CONTAINERS + "[]]", b"[" * (MAX_CONTAINERS + 1)):
+        with pytest.raises(TraceError, match=f"lists and objects; at most {MAX_CONTAINERS} are read"):
+            from_json(text)
+
+
+def test_lists_within_lists_without_end_are_no_trace():
+    with pytest.raises(TraceError, match="this is no JSON file that a trace could be in"):
+        from_json("[" * 100_000)
+
+
+def test_of_many_unknown_members_three_are_named():
+    body = written()
+    body |= {f"extra{number}": 1 for number in range(1000)}
+    assert refusal(body) == 'the trace has unknown members: "extra0", "extra1", "extra10", …'
+
+
+LARGEST = TreeShape(top_k=2, depth=2, max_nodes=3)
+"""The shape of round 0 of the run made by hand: two children each, two levels, three kept; a pool of 2 + 2 x 2."""
+
+
+def flat(children: int) -> dict:
+    """Columns of a pool in which the root alone has children."""
+    return {"parent": [-1] * children, "depth": [1] * children, "token": list(range(children))}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (flat(1600), "round 0 has 1600 drafted nodes; at most 6 are read"),
+        (flat(4), "round 0 has 4 children of one node; at most 2 are read"),
+        ({"depth": [1, 1, 2, 1600]}, "round 0 has 1600 levels; at most 2 are read"),
+        ({"depth": [1, 1, 2, 10**4000]}, "round 0 has more than 10^18 levels; at most 2 are read"),
+        ({"slot": [1, 2, 3, 4]}, "round 0 has 4 kept nodes; at most 3 are read"),
+    ],
+)
+def test_a_tree_larger_than_the_reader_allows_is_refused_before_its_rules_are_checked(change, sentence, monkeypatch):
+    monkeypatch.setattr("eagle2.trace.files.contradictions", lambda _: pytest.fail("its rules were checked"))
+    text = to_json(replace(TRACE, rounds=(replace(TRACE.rounds[0], **change),)))
+    with pytest.raises(TraceError) as caught:
+        from_json(text, most=LARGEST)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("grow", "sentence"),
+    [
+        (lambda r: replace(r, checks=r.checks * 2), "round 0 has 6 checks; at most 3 are read"),
+        (
+            lambda r: replace(r, checks=(replace(r.checks[0], top_tokens=(4,) * 65),)),
+            "round 0 has 65 likeliest tokens in one check; at most 64 are read",
+        ),
+    ],
+)
+def test_more_checks_or_likeliest_tokens_than_a_tree_has_are_refused(grow, sentence):
+    with pytest.raises(TraceError) as caught:
+        from_json(to_json(replace(TRACE, rounds=(grow(TRACE.rounds[0]),))), most=LARGEST)
+    assert str(caught.value) == sentence
+
+
+def test_a_tree_as_large_as_the_reader_allows_is_read():
+    assert from_json(to_json(TRACE), most=LARGEST) == TRACE
 
 
 def mutable_places(body: object, path: tuple = ()) -> list[tuple]:

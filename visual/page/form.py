@@ -30,6 +30,9 @@ MOST = TreeShape(top_k=32, depth=12, max_nodes=256)
 MOST_TEMPERATURE, LEAST_TOP_P = 2.0, 0.05
 """Beyond these a text is noise, or greedy under another name."""
 
+MOST_CHARACTERS = {"prompt": 20_000, "system": 8_000, "answer": 100_000}
+"""Of the texts that a visitor writes. The boxes hold no more; what is sent past them is refused."""
+
 MOST_SEED = 2**53 - 1
 """The largest whole number that a browser holds exactly."""
 
@@ -128,6 +131,13 @@ class Form:
 def drafters(methods: Sequence[str]) -> tuple[str, ...]:
     """What can be chosen as drafter beside these methods; first "", the method's own."""
     return ("", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in methods))
+
+
+def check_length(kind: str, text: str, language: str = "en") -> None:
+    """Raise ValueError where a visitor's text is too long. kind: one of `MOST_CHARACTERS`."""
+    if len(text) > MOST_CHARACTERS[kind]:
+        name, most = say(f"form.text.{kind}", language), MOST_CHARACTERS[kind]
+        raise ValueError(say("form.too_long", language, name=name, count=len(text), most=most))
 
 
 def read_tree(text: object, language: str = "en") -> Paths:

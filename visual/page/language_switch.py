@@ -20,6 +20,8 @@ from visual.player import component as player
 from visual.server.conversation import Turn, Visit
 from visual.words.languages import address
 
+MOST_VIEW = 1000
+"""Characters of what the browser says it shows."""
 HALT_S, LOOK_S = 8.0, 0.05
 """How long the end of the round under way is waited for; while models load it can take longer."""
 
@@ -109,7 +111,7 @@ class Switching:
 def carried(view: str, typed: tuple[object, ...]) -> Carried:
     """What to take along. A view that cannot be read only loses its place."""
     try:
-        seen = json.loads(view)
+        seen = json.loads(view[:MOST_VIEW])
         return Carried(typed, int(seen["round"]), str(seen["phase"])[:40])
-    except (ValueError, TypeError, KeyError, OverflowError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return Carried(typed)

@@ -12,7 +12,7 @@ from visual import figures
 from visual.figures.over_rounds import HEIGHT
 from visual.figures.token_labels import for_html
 from visual.page import chat, html, lesson
-from visual.page.form import LEAST_TOP_P, MOST, MOST_TEMPERATURE, Form, drafters, explain
+from visual.page.form import LEAST_TOP_P, MOST, MOST_CHARACTERS, MOST_TEMPERATURE, Form, drafters, explain
 from visual.page.tabs.models_parts import Models
 from visual.page.tabs.your_tree.parts import OwnTree
 from visual.player import component as player
@@ -101,7 +101,7 @@ class Parts:
             show_label=False,
             lines=1,
             max_lines=6,
-            max_length=20_000,
+            max_length=MOST_CHARACTERS["prompt"],
             elem_id="prompt",
             autofocus=False,
             container=False,
@@ -170,7 +170,11 @@ class Parts:
             1, most, default.max_new_tokens, step=1, label=t("form.max_new_tokens"), elem_id="max-new-tokens"
         )
         self.system = gr.Textbox(
-            label=t("form.system"), info=t("form.system_info"), lines=2, max_length=8000, elem_id="system"
+            label=t("form.system"),
+            info=t("form.system_info"),
+            lines=2,
+            max_length=MOST_CHARACTERS["system"],
+            elem_id="system",
         )
         self.fields = [
             self.method, self.top_k, self.depth, self.max_nodes, self.temperature, self.top_p, self.sample_top_k,
@@ -201,7 +205,7 @@ class Parts:
                 self.save = gr.Button(t("trace.save"), elem_id="save")
                 self.save_html = gr.Button(t("trace.html"), elem_id="save-html")
                 self.link = gr.Button(t("trace.link"), elem_id="link")
-            gr.HTML("<p id='link-shown' hidden><code></code></p>")
+            gr.HTML("<p id='link-shown' hidden><code translate='no'></code></p>")
             self.upload = gr.File(
                 label=t("trace.load"), file_types=[".json", ".gz"], type="filepath", height=140, elem_id="upload"
             )

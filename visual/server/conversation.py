@@ -16,6 +16,8 @@ from eagle2.settings import AUTO, TreeShape
 from eagle2.trace.rounds import Pair, Round, Settings, Trace
 from visual.server.loads import Load
 
+MOST_REPLACED = 16
+"""Broken characters of an answer's beginning that are looked for: each is another place to try."""
 _RUNS = itertools.count(1)
 
 
@@ -238,13 +240,18 @@ class Visit:
 def _spelling(text: str, trace: Trace) -> int:
     """How many of the prompt's last ids spell `text`; 0 where it is empty or none do, as in a file written by hand."""
     wanted = (text, f" {text}")  # a SentencePiece tokenizer puts a blank before the first word
-    spelled = b""
-    for count, token in enumerate(reversed(trace.prompt_ids if text else ()), 1):
-        spelled = trace.tokens[token] + spelled
-        if spelled.decode(errors="replace") in wanted:  # half of a character that was cut is replaced in both alike
-            return count
-        if len(spelled) > len(wanted[1].encode()):
+    most = len(wanted[1].encode())
+    # Half of a character that was cut is replaced in both alike, by 3 bytes where there was 1 or more.
+    least = most - 1 - 2 * min(text.count("\N{REPLACEMENT CHARACTER}"), MOST_REPLACED)
+    spelled: list[bytes] = []
+    size = 0
+    for token in reversed(trace.prompt_ids if text else ()):
+        spelled.append(trace.tokens[token])
+        size += len(spelled[-1])
+        if size > most:
             break
+        if size >= least and spelled[-1] and b"".join(reversed(spelled)).decode(errors="replace") in wanted:
+            return len(spelled)
     return 0
 
 

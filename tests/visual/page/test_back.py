@@ -102,6 +102,7 @@ def test_a_saved_run_gone_on_with_is_gone_back_in_as_before_it_was_saved(visit, 
         ([b"user", b"1", b", ", b"2"], "1, 2", 3),
         ([b"Assistant:", b" Hel", b"lo"], "Hello", 2),  # as SentencePiece spells the first word
         ([b"user", b"a", b"\xf0\x9f"], "a\ufffd", 2),  # the rest of the character was not kept
+        ([b"user", b"a", b"\xff", b"b", b"\xf0\x9f"], "a\ufffdb\ufffd", 4),
         ([b"user", b"1", b"2"], "another text", 0),
         ([b"user", b"1", b"2"], "", 0),
     ],

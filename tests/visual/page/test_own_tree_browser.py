@@ -134,7 +134,7 @@ def test_a_run_with_ones_own_tree_verifies_its_nodes_and_writes_the_same_text(vi
     own(page, "4", "2", "5")
     page.set(max_new_tokens=24)
     page.page.click("#own-grow")
-    page.page.wait_for_selector("#own-note :text('Grown just now')", timeout=60000)
+    page.page.wait_for_selector(f"#own-note :text('{say('own.grown')}')", timeout=60000)
     assert len(page.page.locator("#own-table tbody tr").all()) == 4
     page.page.click("#own-run")
     page.page.wait_for_selector("#chips :text('Your tree')", timeout=60000)

@@ -15,6 +15,7 @@ from eagle2.trace.rounds import Round
 from visual.figures.token_labels import for_html, note
 from visual.page import chat
 from visual.page.context import Common
+from visual.page.form import MOST
 from visual.page.tabs.viewing import RECORDED, recording
 from visual.server.conversation import Visit
 
@@ -64,7 +65,7 @@ class Figuring:
             if len(files or ()) > MOST_FILES:
                 raise ValueError(self.common.say("figures.too_many", count=len(files), most=MOST_FILES))
             most = self.studio.options.upload_mb * 2**20 // max(1, len(files or ()))
-            return [trace_files.load(path, most).rounds for path in files or ()]
+            return [trace_files.load(path, most, MOST).rounds for path in files or ()]
         turns = visit.turns if scope == "conversation" else [visit.shown] if visit.shown else []
         return [list(turn.rounds) for turn in turns]
 

@@ -10,6 +10,7 @@ from eagle2.loading.known_pairs import KNOWN_PAIRS
 from visual.figures.token_labels import note
 from visual.page.context import Common
 from visual.page.tabs import pairs
+from visual.page.tabs.models_parts import MOST_NAME
 from visual.server.conversation import Visit
 from visual.server.loads import Load
 
@@ -62,6 +63,8 @@ class Picking:
 
         if not self.may(self.common.visit(request)):
             return self._refused()
+        if fault := self._too_long(target, head):
+            return {self.fields.weight: fault}
         asked = target.strip() or None, head.strip() or None
         if asks_hub(*asked):
             return {self.fields.weight: self.common.tell("pair.ask_hub")}
@@ -76,6 +79,8 @@ class Picking:
         visit = self.common.visit(request)
         if not self.may(visit):
             return self._refused()
+        if fault := self._too_long(target, head):
+            return {self.fields.progress: fault}
         if not self.studio.switch(target.strip() or None, head.strip() or None):
             return {self.fields.progress: self.common.tell("pair.busy", True)}
         visit.awaited = self.studio.load
@@ -139,6 +144,11 @@ class Picking:
             self.fields.cancel: gr.update(interactive=running),
             self.fields.clock: gr.Timer(active=running),
         }
+
+    def _too_long(self, *names: str) -> str:
+        """The note that refuses a name no model can have; "" where there is none."""
+        longest = max(map(len, names))
+        return self.common.tell("pair.name_long", True, count=longest, most=MOST_NAME) if longest > MOST_NAME else ""
 
     def _refused(self) -> dict:
         return {self.fields.progress: self.common.tell("pair.not_owner", True)}

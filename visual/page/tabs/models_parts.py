@@ -7,6 +7,8 @@ import gradio as gr
 from visual.page.tabs.pairs import html
 from visual.words.say import say
 
+MOST_NAME = 400
+"""Characters of a model's or a folder's name."""
 CHOOSE = """
 element.addEventListener('click', event => {
   const button = event.target.closest('button[data-pair]');
@@ -36,7 +38,7 @@ class Models:
                     gr.Textbox(
                         label=t(f"pair.field_{name}"),
                         info=t(f"pair.{name}_info"),
-                        max_length=400,
+                        max_length=MOST_NAME,
                         min_width=260,
                         elem_id=f"pair-{name}",
                     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import gradio as gr
 
 from visual.page.context import Common
-from visual.page.form import Form
+from visual.page.form import Form, check_length
 from visual.page.tabs.running import Running
 from visual.player import component as player
 from visual.server.conversation import Turn, Visit
@@ -31,10 +31,13 @@ class Returning:
         last, text = visit.last, asked.get("text")
         if last is None or last.name is not None or last.run != asked.get("run"):
             raise ValueError(self.common.say("back.none"))
+        if text is not None:
+            text = str(text)
+            check_length("answer", text, self.language)
         self.common.check_models(last)
         settings = form.settings(self.studio.options.max_new_tokens, self.language)
         index = int(asked.get("round") or 0)
-        turn = visit.back(index, None if text is None else str(text), settings, self.studio.engine_for(settings))
+        turn = visit.back(index, text, settings, self.studio.engine_for(settings))
         return turn, {
             self.parts.status: self.common.tell("status.generating"),
             self.parts.log: self.common.log(visit),

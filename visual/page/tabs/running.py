@@ -11,7 +11,7 @@ import gradio as gr
 from eagle2.settings import STATIC
 from visual.page import chat, html
 from visual.page.context import Common
-from visual.page.form import Form
+from visual.page.form import Form, check_length
 from visual.player import component as player
 from visual.server.conversation import Turn, Visit
 
@@ -136,6 +136,8 @@ class Running:
 
     def _turn(self, visit: Visit, prompt: str, system: str, form: Form) -> tuple[Turn, dict]:
         """The run to go on with, and what the page shows at its start. On ValueError the prompt's text stays."""
+        check_length("prompt", prompt, self.language)
+        check_length("system", system, self.language)
         if prompt.strip():
             settings = form.settings(self.studio.options.max_new_tokens, self.language)
             engine, last = self.studio.engine_for(settings), visit.last

@@ -14,7 +14,7 @@ from eagle2.trace.rounds import Trace
 from visual.figures.token_labels import for_html
 from visual.page import link
 from visual.page.context import Common
-from visual.page.form import FIELDS, Form, explain
+from visual.page.form import FIELDS, MOST, Form, explain
 from visual.page.parts import RECORDINGS
 from visual.player import component as player
 from visual.player import export
@@ -122,7 +122,7 @@ class Viewing:
             return {self.parts.status: self.common.tell("status.busy", True), self.parts.upload: None}
         visit.quiet = True
         try:
-            trace = trace_files.load(path, self.studio.options.upload_mb * 2**20)
+            trace = trace_files.load(path, self.studio.options.upload_mb * 2**20, MOST)
             if not trace.rounds:
                 raise ValueError(self.common.say("trace.empty", name=Path(path).name))
         except (ValueError, OSError) as error:

@@ -58,6 +58,7 @@ MODELS = {
     "pair.console": "This page is public. Its owner's key, which lets you switch models on its tab Models: {owner_key}",
     "pair.key": "Owner's key",
     "pair.key_wrong": "That is not the owner's key.",
+    "pair.name_long": "That name has {count} characters; names of models and folders have at most {most}.",
     "pair.not_owner": "Only the owner of this page can load other models.",
     # progress
     "pair.loading": "Loading {pair}",

@@ -54,6 +54,7 @@ MODELS = {
     "pair.console": "此页面对外公开。所有者的密钥如下，凭它可以在“模型”页更换模型：{owner_key}",
     "pair.key": "所有者的密钥",
     "pair.key_wrong": "这不是所有者的密钥。",
+    "pair.name_long": "这个名称有 {count} 个字符；模型和文件夹的名称最多 {most} 个字符。",
     "pair.not_owner": "只有此页面的所有者可以加载其他模型。",
     # progress
     "pair.loading": "正在加载 {pair}",

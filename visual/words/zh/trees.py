@@ -50,6 +50,7 @@ TREES = {
     "own.legend.open": "起草的",
     "own.node": "{path} {label}：置信度 {confidence}，值 {value}",
     "own.node_chosen": "{path} {label}：置信度 {confidence}，值 {value}；目标模型的令牌",
+    "own.fault.long": "静态草稿树的文本有 {count} 个字符；最多读取 {most} 个",
     "own.fault.unreadable": "“{text}”不是路径列表；请把每条路径写成方括号中的子节点名次，例如 [0], [1], [0, 0]",
     "own.fault.empty": "静态草稿树至少需要一条路径，例如 [0]",
     "own.fault.root": "空路径就是根节点，它总是存在；请从静态草稿树中去掉 []",
