@@ -84,7 +84,7 @@ class TreeShape:
 
 @dataclass(frozen=True)
 class Sampling:
-    """The target's law: temperature, then top-k, then top-p over what top-k left, renormalised.
+    """The target's distribution: temperature, then top-k, then top-p over what top-k left, renormalised.
 
     temperature: 0 means greedy (argmax); otherwise logits are divided by it.
     top_p: in (0, 1]; 1 is off. top_k: 0 is off. seed: keys the noise together with each token's position.
@@ -130,7 +130,7 @@ WALK, REJECTION = "walk", "rejection"
 RULES = (WALK, REJECTION)
 """How the target's verdict on a draft comes about: one walk by its own keyed draws, whose output equals plain
 decoding's token by token; or, of a chain that was sampled from its draft model, rejection sampling with min(1, p/q),
-whose output equals it in law."""
+whose output has the same distribution."""
 
 
 def rule_of(policy: str, sampling: Sampling) -> str:

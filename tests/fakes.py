@@ -15,7 +15,7 @@ from torch import Tensor
 
 from eagle2.decoding.engine import Engine
 from eagle2.decoding.policy import Policy
-from eagle2.decoding.sampling import DRAFT, draw_from, law
+from eagle2.decoding.sampling import DRAFT, distribution, draw_from
 from eagle2.decoding.tree import Pool
 from eagle2.drafters.base import grow_tree
 from eagle2.settings import Sampling
@@ -99,7 +99,7 @@ class ScriptedDraft:
         self.tokens += tuple(tokens.tolist())
 
     def grow(self, policy: Policy, depth: int) -> Pool:
-        def law_after(pool: Pool, node: int) -> Tensor:
+        def distribution_after(pool: Pool, node: int) -> Tensor:
             path: list[int] = []
             while node >= 0:
                 path.insert(0, int(pool.token[node]))
@@ -107,19 +107,19 @@ class ScriptedDraft:
             return torch.tensor(self.script((*self.tokens, *path)), dtype=torch.float64).log().float()
 
         def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
-            return torch.stack([law_after(pool, node) for node in nodes.tolist()])
+            return torch.stack([distribution_after(pool, node) for node in nodes.tolist()])
 
-        return grow_tree(policy, depth, law_after(Pool.empty(), -1)[None], expand)
+        return grow_tree(policy, depth, distribution_after(Pool.empty(), -1)[None], expand)
 
     def sample(self, depth: int, sampling: Sampling) -> tuple[Pool, list[np.ndarray]]:
-        pool, laws, path = Pool.empty(), [], ()
+        pool, distributions, path = Pool.empty(), [], ()
         for level in range(depth):
             log_q = torch.tensor(self.script((*self.tokens, *path)), dtype=torch.float64).log().float()
-            laws.append(law(log_q, sampling, "the draft", level))
+            distributions.append(distribution(log_q, sampling, "the draft", level))
             position = 1 + len(self.tokens) + level  # the first prompt token is not among `tokens`
-            path += (draw_from(laws[-1], sampling.seed, position, DRAFT),)
+            path += (draw_from(distributions[-1], sampling.seed, position, DRAFT),)
             pool = pool.grow(torch.tensor([level - 1]), torch.tensor(path[-1:]), log_q[list(path[-1:])])
-        return pool, laws
+        return pool, distributions
 
 
 def counting(vocabulary: int, sure: float = 0.9) -> Script:
@@ -153,7 +153,7 @@ def wavering(vocabulary: int, right: Script, wrong: Script, every: int) -> Scrip
 
 
 def hashed(vocabulary: int, salt: int) -> Script:
-    """An arbitrary law that depends on the last three tokens: something for drafts to be partly right about."""
+    """An arbitrary distribution that depends on the last three tokens: drafts can be partly right about it."""
 
     def script(tokens: tuple[int, ...]) -> list[float]:
         state = salt
@@ -166,7 +166,7 @@ def hashed(vocabulary: int, salt: int) -> Script:
 
 
 def likelihood(script: Script, text: Sequence[int], after: tuple[int, ...] = (0,)) -> float:
-    """The probability that a script's law gives a whole text behind `after`."""
+    """The probability that a script's distribution gives a whole text behind `after`."""
     tokens, p = after, 1.0
     for token in text:
         p *= script(tokens)[token]

@@ -87,11 +87,11 @@ def test_what_cannot_be_combined_is_refused_in_one_sentence(policy, drafter, sen
 def test_all_others_run_are_exact_and_come_back_from_their_files(policy, drafter, temperature):
     if (policy, drafter) == ("eagle", "ngram"):
         return  # refused above
-    one, law = engine(), Sampling(temperature, seed=4)
-    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), law, 30, policy, drafter=drafter, rule="walk"))
-    assert committed(rounds) == one.plain(PROMPT, law, 30)
+    one, sampling = engine(), Sampling(temperature, seed=4)
+    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), sampling, 30, policy, drafter=drafter, rule="walk"))
+    assert committed(rounds) == one.plain(PROMPT, sampling, 30)
     assert [fault for r in rounds for fault in faults(r)] == []
-    trace = one.trace(PROMPT, rounds, Settings(policy, TreeShape(3, 3, 7), law, 30, drafter=drafter))
+    trace = one.trace(PROMPT, rounds, Settings(policy, TreeShape(3, 3, 7), sampling, 30, drafter=drafter))
     assert trace_files.from_json(trace_files.to_json(trace)) == trace
 
 

@@ -107,7 +107,7 @@ class Engine:
         and checks; without it rounds hold ids, counts and times only. after: rounds of an earlier, unfinished call with
         the same arguments; the run goes on behind them (same seed, same tokens). drafter: one of `methods.DRAFTERS`,
         None for the method's own. rule: how drafts are verified (`config.RULES`), None for the method's own, which for
-        "sps" above temperature 0 is rejection sampling of a sampled chain: equal to `plain` in law, not token by token.
+        "sps" above temperature 0 is rejection sampling of a sampled chain: the same distribution, not the same tokens.
         Everything is checked at the call: raises TypeError or ValueError in one sentence.
         """
         chosen = self.policy(policy, shape, drafter)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from eagle2.decoding.clock import Clock
-from eagle2.decoding.sampling import gumbel_noise, log_law
+from eagle2.decoding.sampling import gumbel_noise, log_distribution
 from eagle2.models.target import Target
 from eagle2.settings import Sampling
 
@@ -87,22 +87,22 @@ def verdict(checked: Sequence[tuple[float, float]], dtype: torch.dtype) -> Verdi
 def shortfall(logits: torch.Tensor, token: int, sampling: Sampling, position: int, slack: float) -> float:
     """By how many logits `token` misses being the draw at `position`: 0 if it is the draw, inf if it cannot be drawn.
 
-    At the edge of top-k or top-p rounding decides who is in; the law is then taken on either side of the edge.
+    At the edge of top-k or top-p rounding decides who is in; the distribution is then taken on either side of the edge.
     """
     if sampling.greedy:
         row = logits.cpu().double().numpy()
         return 0.0 if int(row.argmax()) == token else float(row.max() - row[token])
     noise = gumbel_noise(sampling.seed, position, logits.shape[-1])
     gaps = []
-    for place, law in enumerate(_laws(logits, sampling, slack)):
-        score = law + noise
+    for place, distribution in enumerate(_distributions(logits, sampling, slack)):
+        score = distribution + noise
         gap = float(score.max() - score[token]) * sampling.temperature if np.isfinite(score[token]) else math.inf
         gaps.append(gap if place == 0 else max(gap, AT_AN_EDGE))
     return min(gaps)
 
 
-def _laws(logits: torch.Tensor, sampling: Sampling, slack: float) -> list[np.ndarray]:
-    """The law, then the laws with slightly more and fewer tokens where that is a matter of rounding."""
+def _distributions(logits: torch.Tensor, sampling: Sampling, slack: float) -> list[np.ndarray]:
+    """The distribution, then those with slightly more and fewer tokens where that is a matter of rounding."""
     others = []
     if sampling.top_p < 1:
         edge = max(TOP_P_EDGE, slack / 10)
@@ -111,4 +111,6 @@ def _laws(logits: torch.Tensor, sampling: Sampling, slack: float) -> list[np.nda
         last_in, first_out = logits.topk(sampling.top_k + 1).values[-2:].tolist()
         if last_in - first_out <= max(TOP_K_EDGE, slack):
             others += [{"top_k": top_k} for top_k in (sampling.top_k - 1, sampling.top_k + 1) if top_k]
-    return [log_law(logits, sampling)] + [log_law(logits, replace(sampling, **other)) for other in others]
+    return [log_distribution(logits, sampling)] + [
+        log_distribution(logits, replace(sampling, **other)) for other in others
+    ]

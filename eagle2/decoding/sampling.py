@@ -1,7 +1,7 @@
-"""Logits -> the target's law -> a draw keyed by (seed, position). Pure; knows no model and no tree.
+"""Logits -> the target's distribution -> a draw keyed by (seed, position). Pure; knows no model and no tree.
 
 Keyed noise makes tree decoding and plain decoding draw the *same* tokens: what is drawn at a position depends on the
-seed, the position and the law there, and on nothing that ran before.
+seed, the position and the distribution there, and on nothing that ran before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DRAFT, ACCEPTANCE, RESIDUAL = 1, 2, 3
 
 
 class Draw(NamedTuple):
-    """A token and its probability under the target's law there (1.0 for a greedy choice).
+    """A token and its probability under the target's distribution there (1.0 for a greedy choice).
 
     chance: with what probability the drafted token tested there was accepted; None where none was tested.
     """
@@ -31,8 +31,8 @@ class Draw(NamedTuple):
     chance: float | None = None
 
 
-def log_law(logits: Tensor, sampling: Sampling) -> np.ndarray:
-    """Log-probabilities float64 [V] of the target's law, -inf for removed tokens. logits: [V], temperature above 0.
+def log_distribution(logits: Tensor, sampling: Sampling) -> np.ndarray:
+    """Log-probabilities float64 [V] of the distribution, -inf for removed tokens. logits: [V], temperature above 0.
 
     Temperature, then top-k (ties with the k-th stay), then the smallest set of the likeliest whose mass reaches top-p,
     then renormalised: the boundaries of transformers' logits processors.
@@ -66,10 +66,10 @@ def gumbel_noise(seed: int, position: int, size: int, *purpose: int) -> np.ndarr
     return stream(seed, position, *purpose).gumbel(size=size)
 
 
-def draw_from(law: np.ndarray, seed: int, position: int, *purpose: int) -> int:
+def draw_from(distribution: np.ndarray, seed: int, position: int, *purpose: int) -> int:
     """A token drawn from probabilities float64 [V] by the position's noise."""
     with np.errstate(divide="ignore"):
-        return int(np.argmax(np.log(law) + gumbel_noise(seed, position, len(law), *purpose)))
+        return int(np.argmax(np.log(distribution) + gumbel_noise(seed, position, len(distribution), *purpose)))
 
 
 def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Callable[[int], Draw]:
@@ -86,20 +86,20 @@ def drawer(logits: Tensor, sampling: Sampling, positions: Sequence[int]) -> Call
         check_finite(highest[row], "the target", positions[row])
         if sampling.greedy:
             return Draw(int(choice[row]), 1.0)
-        log_p = log_law(logits[row], sampling)
+        log_p = log_distribution(logits[row], sampling)
         token = int(np.argmax(log_p + gumbel_noise(sampling.seed, positions[row], len(log_p))))
         return Draw(token, float(np.exp(log_p[token])))
 
     return draw_at
 
 
-def law(logits: Tensor, sampling: Sampling, whose: str, position: int) -> np.ndarray:
+def distribution(logits: Tensor, sampling: Sampling, whose: str, position: int) -> np.ndarray:
     """The probabilities float64 [V] that one row of logits [V] gives the token at `position`; temperature above 0.
 
     whose: "the target" or "the draft model", for the FloatingPointError where the logits hold no number to choose by.
     """
     check_finite(float(logits.max()), whose, position)
-    return np.exp(log_law(logits, sampling))
+    return np.exp(log_distribution(logits, sampling))
 
 
 def check_finite(highest: float, whose: str, position: int) -> None:

@@ -14,7 +14,7 @@ from eagle2.decoding.cache_pool import LiveCaches
 from eagle2.decoding.clock import Clock
 from eagle2.decoding.plain import Output
 from eagle2.decoding.policy import Policy
-from eagle2.decoding.sampling import ACCEPTANCE, RESIDUAL, draw_from, drawer, law, stream
+from eagle2.decoding.sampling import ACCEPTANCE, RESIDUAL, distribution, draw_from, drawer, stream
 from eagle2.decoding.verify import Walk, accept_or_replace, walk
 from eagle2.drafters.base import Draft, Drafter
 from eagle2.models.target import Target, TargetCache
@@ -74,9 +74,9 @@ class Stepper:
         if caches.draft is not None:
             caches.draft.extend(*caches.fresh)
         depth = min(run.policy.shape.depth, self.target.depth_limit(committed)) if run.policy else 0
-        laws: list[np.ndarray] = []  # of a sampled chain's tokens, what they were drawn from
+        distributions: list[np.ndarray] = []  # of a sampled chain's tokens, what they were drawn from
         if depth and run.rule == REJECTION:
-            pool, laws = caches.draft.sample(depth, run.sampling)
+            pool, distributions = caches.draft.sample(depth, run.sampling)
         else:
             pool = caches.draft.grow(run.policy, depth) if depth else tree.Pool.empty(self.target.device)
         kept = run.policy.keep(pool) if depth else pool.parent
@@ -87,7 +87,7 @@ class Stepper:
         tokens, parents, depths, nodes = flat.lists()
         positions = [committed + depth for depth in depths]
         if run.rule == REJECTION:
-            verdict = _speculative(tokens, laws[: len(kept)], logits, run.sampling, positions)
+            verdict = _speculative(tokens, distributions[: len(kept)], logits, run.sampling, positions)
         else:
             verdict = walk(tokens, parents, drawer(logits, run.sampling, positions))
         clock.lap("verify")
@@ -163,14 +163,14 @@ class Stepper:
 
 
 def _speculative(
-    tokens: list[int], laws: list[np.ndarray], logits: Tensor, sampling: Sampling, positions: list[int]
+    tokens: list[int], distributions: list[np.ndarray], logits: Tensor, sampling: Sampling, positions: list[int]
 ) -> Walk:
     """Rejection sampling of a sampled chain, its random numbers keyed by (seed, position, purpose)."""
     seed = sampling.seed
     return accept_or_replace(
         tokens,
-        laws,
-        law_at=lambda row: law(logits[row], sampling, "the target", positions[row]),
+        distributions,
+        distribution_at=lambda row: distribution(logits[row], sampling, "the target", positions[row]),
         number_at=lambda row: stream(seed, positions[row], ACCEPTANCE).random(),
         draw_at=lambda row, rest: draw_from(rest, seed, positions[row], RESIDUAL),
     )

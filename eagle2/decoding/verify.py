@@ -1,12 +1,13 @@
 """Exact verification: one walk down the kept tree, or rejection sampling of a sampled chain. Pure; knows no model.
 
-At the current node draw y from the target's law. If some child holds y, move there; else y is the bonus token. What is
-emitted is always y, so no draft can change the output's law; the tree only decides how far one pass reaches. For a
-fixed tree this is rejection sampling with a one-hot q: "accept child x with p(x), else remove x and renormalise".
+At the current node draw y from the target's distribution. If some child holds y, move there; else y is the bonus token.
+What is emitted is always y, so no draft can change the output's distribution; the tree only decides how far one pass
+reaches. For a fixed tree this is rejection sampling with a one-hot q: "accept child x with p(x), else remove x and
+renormalise".
 
-Where the draft itself was drawn, from a law q, it may be accepted more often: x with min(1, p(x)/q(x)), and what is
-refused gives way to a draw from norm(max(0, p - q)) (paper, section 2.1). Then what is emitted has the law p, but
-depends on the draft.
+Where the draft itself was sampled, from a distribution q, it may be accepted more often: x with min(1, p(x)/q(x)), and a
+rejected x is replaced by a draw from norm(max(0, p - q)) (paper, section 2.1). Then what is emitted has the distribution
+p, but depends on the draft.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def walk(tokens: Sequence[int], parents: Sequence[int], draw_at: Callable[[int],
     """Walk from the root (slot 0) until no child holds what the target draws.
 
     tokens [m]: the kept nodes' tokens, slots 1…m. parents [m + 1]: parent slots. draw_at(slot): a draw from the
-    target's law after the token at `slot`; called once per visited slot, downwards.
+    target's distribution after the token at `slot`; called once per visited slot, downwards.
     """
     child_of = {(parents[slot], token): slot for slot, token in enumerate(tokens, start=1)}
     slots: list[int] = []
@@ -53,28 +54,28 @@ def walk(tokens: Sequence[int], parents: Sequence[int], draw_at: Callable[[int],
 
 def accept_or_replace(
     tokens: Sequence[int],
-    laws: Sequence[np.ndarray],
-    law_at: Callable[[int], np.ndarray],
+    distributions: Sequence[np.ndarray],
+    distribution_at: Callable[[int], np.ndarray],
     number_at: Callable[[int], float],
     draw_at: Callable[[int, np.ndarray], int],
 ) -> Walk:
-    """Speculative sampling: accept a sampled chain's tokens one after the other until one is refused.
+    """Speculative sampling: accept a sampled chain's tokens one after the other until one is rejected.
 
-    tokens [m]: the chain, slots 1…m. laws [m]: of each token, the law q it was drawn from, float64 [V'], V' <= V.
-    law_at(slot): the target's law p after the token at `slot`, float64 [V]. number_at(slot): uniform in [0, 1), for the
-    token proposed there. draw_at(slot, law): a draw that replaces it, or follows the whole chain. Each is called once
-    per visited slot at most, downwards, and what they give must be independent.
+    tokens [m]: the chain, slots 1…m. distributions [m]: for each token the q it was drawn from, float64 [V'], V' <= V.
+    distribution_at(slot): the target's p after the token at `slot`, float64 [V]. number_at(slot): uniform in [0, 1), for
+    the token proposed there. draw_at(slot, distribution): a draw that replaces it, or follows the whole chain. Each is
+    called at most once per visited slot, downwards, and their results must be independent.
     """
     draws: list[Draw] = []
-    for slot, (token, q) in enumerate(zip(tokens, laws, strict=True)):
-        p = law_at(slot)
+    for slot, (token, q) in enumerate(zip(tokens, distributions, strict=True)):
+        p = distribution_at(slot)
         chance = acceptance(p, q, token)
         if number_at(slot) < chance:
             draws.append(Draw(token, float(p[token]), chance))
             continue
         drawn = draw_at(slot, residual(p, q))
         return Walk(tuple(range(1, slot + 1)), (*draws, Draw(drawn, float(p[drawn]), chance)))
-    p = law_at(len(tokens))
+    p = distribution_at(len(tokens))
     drawn = draw_at(len(tokens), p)
     return Walk(tuple(range(1, len(tokens) + 1)), (*draws, Draw(drawn, float(p[drawn]))))
 

@@ -1,8 +1,8 @@
 """An independent draft model: any smaller causal LM with the target's tokenizer (paper, sections 2.1 and 5, "SpS").
 
 It reads tokens, never the target's features, and grows whatever tree a policy asks for out of its likeliest tokens, as
-every other drafter does. It can also draw a chain from its own law, as classic speculative sampling does (method "sps"
-above temperature 0); `verify.py` has the two ways of verifying.
+every other drafter does. It can also sample a chain from its own distribution, as classic speculative sampling does
+(method "sps" above temperature 0); `verify.py` has the two ways of verifying.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from eagle2.decoding.policy import Policy
-from eagle2.decoding.sampling import DRAFT, draw_from, law
+from eagle2.decoding.sampling import DRAFT, distribution, draw_from
 from eagle2.decoding.tree import Pool
 from eagle2.drafters.base import grow_tree
 from eagle2.models.target import Target
@@ -75,18 +75,18 @@ class IndependentDraft:
 
     @torch.inference_mode()
     def sample(self, depth: int, sampling: Sampling) -> tuple[Pool, list[np.ndarray]]:
-        """A chain of `depth` tokens drawn from the model's own law under `sampling`, and that law at each of them.
+        """A chain of `depth` tokens sampled from the model under `sampling`, and the distribution of each of them.
 
-        Laws are float64 [vocabulary]; draws are keyed by (seed, position). Confidences are, as everywhere, those of
-        temperature 1. The chain is shorter, or empty, where the draft model's own context ends.
+        Distributions are float64 [vocabulary]; draws are keyed by (seed, position). Confidences are, as everywhere, those
+        of temperature 1. The chain is shorter, or empty, where the draft model's own context ends.
         """
         model, cache, vocabulary = self._drafter.model, self._cache, self._drafter.vocabulary
-        pool, laws = Pool.empty(), []
+        pool, distributions = Pool.empty(), []
         depth = self._read(depth)
         committed, logits = cache.length, self._logits
         for level in range(depth):
-            laws.append(law(logits[:vocabulary], sampling, "the draft model", committed + level))
-            token = draw_from(laws[-1], sampling.seed, committed + level, DRAFT)
+            distributions.append(distribution(logits[:vocabulary], sampling, "the draft model", committed + level))
+            token = draw_from(distributions[-1], sampling.seed, committed + level, DRAFT)
             log_confidence = self._drafter.log_probs(logits[None])[:, token].cpu()
             pool = pool.grow(torch.tensor([level - 1]), torch.tensor([token]), log_confidence)  # the first's is ROOT
             if level + 1 < depth:
@@ -94,7 +94,7 @@ class IndependentDraft:
                 seen = torch.ones(1, level + 1, dtype=torch.bool, device=model.device)
                 logits = model.verify(cache, fed, torch.full_like(fed, committed + level), seen)[0][0]
         model.commit(cache, torch.empty(0, dtype=torch.int64, device=model.device))  # drafted rows go
-        return pool, laws
+        return pool, distributions
 
     def _read(self, depth: int) -> int:
         """Feed what is unread, unless the text outgrows the model's context; how many levels of `depth` fit there."""

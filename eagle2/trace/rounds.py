@@ -51,8 +51,8 @@ class Node:
 class Check:
     """One step of the walk: what the target said at one visited node.
 
-    node: the node visited, -1 for the root. drawn: the token emitted there, drawn from the target's law or, by
-    rejection sampling, accepted or put in a refused one's place; `probability`: that law's for it. child: the pool
+    node: the node visited, -1 for the root. drawn: the token emitted there, drawn from the target's distribution or, by
+    rejection sampling, accepted or put in a rejected one's place; `probability`: its probability there. child: the pool
     index of the child that holds it, None if it became the bonus token. top_tokens, top_probabilities: the target's
     five best there, softmax at temperature 1. chance: by rejection sampling, min(1, p/q) of the token proposed there,
     None where none was.

@@ -52,12 +52,12 @@ class Objective:
         learnt = weight > 0
         goal, rows = batch.features[:, first + 1 :][learnt], self.lm_head[self.compared(batch)]
         with torch.no_grad():
-            law = (goal @ rows.T).softmax(dim=-1)
+            distribution = (goal @ rows.T).softmax(dim=-1)
         total, told = torch.zeros((), device=goal.device), []
         for step, guess in enumerate(unroll(head, self.embedding[batch.ids[:, 1:]], inputs, steps, first)):
             counted, guess = _without_first(weight, step)[learnt], guess[learnt]
             log_p = (guess @ rows.T).log_softmax(dim=-1)
-            token = _mean(-(law * log_p).sum(dim=-1), counted)
+            token = _mean(-(distribution * log_p).sum(dim=-1), counted)
             feature = _mean(F.smooth_l1_loss(guess, goal, reduction="none").mean(dim=-1), counted)
             step_loss = self.weights.token * token + self.weights.feature * feature
             total = total + self.weights.decay**step * step_loss

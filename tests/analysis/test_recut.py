@@ -32,7 +32,7 @@ POLICIES = ("eagle2", "eagle2-no-value", "eagle2-no-rerank", "eagle2-no-both", "
 
 
 def drafted_round(policy: str, shape: TreeShape, salt: int, costs: Costs | None = None) -> Round:
-    """A round drafted by the tensor code over an arbitrary law of seven tokens; nothing of it is accepted."""
+    """A round drafted by the tensor code over an arbitrary distribution of seven tokens; nothing of it is accepted."""
     made = make_policy(policy, shape, VOCABULARY, costs)
     pool = ScriptedDraft(hashed(VOCABULARY, salt)).grow(made, made.shape.depth)
     flat = flatten(pool, made.keep(pool))

@@ -51,8 +51,8 @@ class TestGenerate:
     def test_the_text_and_the_last_line_agree_with_the_trace(self, capsys, pair, tmp_path):
         file = tmp_path / "run.json"
         options = ["--top-k", "3", "--depth", "2", "--max-nodes", "5", "--max-new-tokens", "20", "--trace", str(file)]
-        law = ["--temperature", "1.5", "--sample-top-p", "0.9", "--sample-top-k", "50", "--seed", "7"]
-        code, out, err = run(capsys, "Hi", "--system", "Be brief.", *options, *law, *pair)
+        how = ["--temperature", "1.5", "--sample-top-p", "0.9", "--sample-top-k", "50", "--seed", "7"]
+        code, out, err = run(capsys, "Hi", "--system", "Be brief.", *options, *how, *pair)
         assert (code, err) == (0, "")
         text, _, last = out.rstrip("\n").rpartition("\n")
         tokens, rounds, tau, _ = LAST_LINE.fullmatch(last).groups()
@@ -72,13 +72,13 @@ class TestGenerate:
     @pytest.mark.parametrize("temperature", ["0", "1"])
     def test_every_method_gives_the_same_text_and_ids(self, capsys, pair, temperature, tmp_path):
         file = tmp_path / "run.json"
-        law = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
+        how = ["--temperature", temperature, "--max-new-tokens", "12", "--trace", str(file)]
         runs = set()
         for method in METHODS:
             if method == "sps" and temperature != "0":
-                continue  # its drafts are sampled: the same law, another text
+                continue  # its drafts are sampled: the same distribution, another text
             draft_model = ["--draft-model", pair[1]] if method == "sps" else []
-            code, out, err = run(capsys, "Hello", "--method", method, *law, *pair, *draft_model)
+            code, out, err = run(capsys, "Hello", "--method", method, *how, *pair, *draft_model)
             assert (code, err) == (0, "")
             trace = trace_files.load(file)
             assert trace.settings.policy == method
@@ -165,12 +165,12 @@ class TestGenerate:
         assert run(capsys, *given, "--method", "plain")[2] == ""
 
     def test_a_stop_string_ends_the_text_before_it(self, capsys, pair):
-        law = ["--temperature", "1.5", "--max-new-tokens", "40"]
-        _, out, _ = run(capsys, "Hi", "--method", "plain", *law, *pair)
+        how = ["--temperature", "1.5", "--max-new-tokens", "40"]
+        _, out, _ = run(capsys, "Hi", "--method", "plain", *how, *pair)
         whole = out.rstrip("\n").rpartition("\n")[0]
         start, stop = next((i, whole[i : i + 2]) for i in range(8, len(whole)) if whole[i : i + 2].isascii())
         assert whole.find(stop) == start  # of this seed's text; otherwise the test means nothing
-        _, out, _ = run(capsys, "Hi", "--method", "plain", "--stop", "nowhere to be found", "--stop", stop, *law, *pair)
+        _, out, _ = run(capsys, "Hi", "--method", "plain", "--stop", "nowhere to be found", "--stop", stop, *how, *pair)
         assert out.rstrip("\n").rpartition("\n")[0] == whole[:start]
 
     def test_sizes_that_cannot_be_are_clamped_and_said(self, capsys, pair):

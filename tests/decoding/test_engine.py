@@ -74,7 +74,7 @@ def test_checks_tell_what_the_target_said_along_the_path():
 def test_every_method_commits_what_plain_decoding_draws_and_keeps_the_rules(policy, temperature):
     one = scripted_engine(hashed(10, 4), hashed(10, 3))
     sampling = Sampling(temperature, top_p=0.9, seed=11)
-    # "sps" above temperature 0 by the rule of all others: by its own it equals plain decoding in law
+    # "sps" above temperature 0 by the rule of all others: by its own it has the same distribution as plain decoding
     rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), sampling, max_new_tokens=60, policy=policy, rule="walk"))
     assert committed(rounds) == one.plain(PROMPT, sampling, max_new_tokens=60)
     assert [fault for r in rounds for fault in faults(r)] == []

@@ -42,7 +42,7 @@ def test_a_greedy_choice_within_rounding_of_the_best_is_a_near_tie():
     assert verdict.gaps[0] == pytest.approx(math.log(0.40001 / 0.4), rel=0.1)
 
 
-def test_a_token_outside_the_law_cannot_have_been_drawn():
+def test_a_token_outside_the_distribution_cannot_have_been_drawn():
     row = logits([0.6, 0.3, 0.1])
     assert shortfall(row, 2, Sampling(1.0, top_k=2), 0, 1e-4) == math.inf
     assert shortfall(row, 1, Sampling(1.0, top_p=0.5), 0, 1e-4) == math.inf

@@ -1,6 +1,6 @@
-"""Classic speculative sampling: a sampled chain, min(1, p/q), the residual; that the output's law is the target's.
+"""Classic speculative sampling: a sampled chain, min(1, p/q), the residual; the output has the target's distribution.
 
-The law is worked out exactly, by enumerating every draft, every acceptance and every draw over a vocabulary of three.
+It is worked out exactly, by enumerating every draft, every acceptance and every draw over a vocabulary of three.
 """
 
 import itertools
@@ -43,7 +43,7 @@ def test_a_draft_model_may_know_fewer_tokens():
     assert residual(P, np.array([0.4, 0.6])) == pytest.approx([1 / 3, 0, 2 / 3])
 
 
-def test_of_equal_laws_nothing_is_left_and_nothing_is_refused():
+def test_of_equal_distributions_nothing_is_left_and_nothing_is_refused():
     assert [acceptance(P, P, token) for token in range(3)] == [1, 1, 1]
     assert residual(P, P).tolist() == P.tolist()
 
@@ -53,8 +53,8 @@ def verified(numbers, tokens=(1, 2), draws=()):
     left = list(draws)
     asked = []
 
-    def draw_at(slot, law):
-        asked.append((slot, law.tolist()))
+    def draw_at(slot, distribution):
+        asked.append((slot, distribution.tolist()))
         return left.pop(0)
 
     result = accept_or_replace(tokens, [Q] * len(tokens), lambda slot: P, lambda slot: numbers[slot], draw_at)
@@ -70,7 +70,7 @@ def test_the_chain_is_followed_to_the_first_refusal():
     assert (result.slots, result.tokens) == ((), (0,))
 
 
-def test_behind_an_accepted_chain_the_target_draws_from_its_whole_law():
+def test_behind_an_accepted_chain_the_target_draws_from_its_whole_distribution():
     result, asked = verified([0.0, 0.0], draws=[2])
     assert (result.slots, result.tokens, asked) == ((1, 2), (1, 2, 2), [(2, P.tolist())])
     assert result.draws[-1].chance is None
@@ -83,7 +83,7 @@ class UndecidedError(Exception):
         self.branches = branches
 
 
-def outcomes(tokens, laws, law_at):
+def outcomes(tokens, distributions, distribution_at):
     """Every way a chain can be verified, with its exact probability."""
     pending = [((), 1.0)]
     while pending:
@@ -93,44 +93,44 @@ def outcomes(tokens, laws, law_at):
         def number_at(slot, left=left):
             if left:
                 return left.pop(0)
-            chance = acceptance(law_at(slot), laws[slot], tokens[slot])
+            chance = acceptance(distribution_at(slot), distributions[slot], tokens[slot])
             # Numbers under the chance accept, those from it on do not; that many there are of each.
             raise UndecidedError([(0.0, chance), (chance, 1 - chance)])
 
-        def draw_at(slot, law, left=left):
+        def draw_at(slot, distribution, left=left):
             if left:
                 return left.pop(0)
-            raise UndecidedError(list(enumerate(law.tolist())))
+            raise UndecidedError(list(enumerate(distribution.tolist())))
 
         try:
-            yield accept_or_replace(tokens, laws, law_at, number_at, draw_at), probability
+            yield accept_or_replace(tokens, distributions, distribution_at, number_at, draw_at), probability
         except UndecidedError as question:
             pending += [((*decided, choice), probability * p) for choice, p in question.branches if p > 0]
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("draft_salt", [5, 77], ids=["draft = target", "draft of another law"])
-def test_the_joint_law_of_three_tokens_is_exactly_the_target_s(depth, draft_salt):
+@pytest.mark.parametrize("draft_salt", [5, 77], ids=["draft = target", "draft of another distribution"])
+def test_the_joint_distribution_of_three_tokens_is_exactly_the_target_s(depth, draft_salt):
     target, draft = hashed(3, 5), hashed(3, draft_salt)
-    law = Counter()
+    distribution = Counter()
     pending = [((0,), 1.0)]
     while pending:
         tokens, probability = pending.pop()
         if len(tokens) > 3:
-            law[tokens[1:4]] += probability
+            distribution[tokens[1:4]] += probability
             continue
         for chain in itertools.product(range(3), repeat=depth):
-            laws = [np.array(draft((*tokens, *chain[:level]))) for level in range(depth)]
-            drafted = math.prod(float(q[token]) for q, token in zip(laws, chain, strict=True))
+            distributions = [np.array(draft((*tokens, *chain[:level]))) for level in range(depth)]
+            drafted = math.prod(float(q[token]) for q, token in zip(distributions, chain, strict=True))
 
-            def law_at(slot, tokens=tokens, chain=chain):
+            def distribution_at(slot, tokens=tokens, chain=chain):
                 return np.array(target((*tokens, *chain[:slot])))
 
-            for result, p in outcomes(chain, laws, law_at):
+            for result, p in outcomes(chain, distributions, distribution_at):
                 pending.append(((*tokens, *result.tokens), probability * drafted * p))
-    assert sum(law.values()) == pytest.approx(1, rel=1e-12)
+    assert sum(distribution.values()) == pytest.approx(1, rel=1e-12)
     for triple in itertools.product(range(3), repeat=3):
-        assert law[triple] == pytest.approx(likelihood(target, triple), rel=1e-12), triple
+        assert distribution[triple] == pytest.approx(likelihood(target, triple), rel=1e-12), triple
 
 
 def test_streams_of_one_position_differ_by_purpose_and_from_the_plain_draw_s():
@@ -148,7 +148,7 @@ def committed(rounds):
     return [token for r in rounds for token in r.committed]
 
 
-def test_a_draft_that_swears_by_one_token_does_not_bend_the_law():
+def test_a_draft_that_swears_by_one_token_does_not_bend_the_distribution():
     """Target (.51, .49), draft (.9, .1): the second token appears 49 % of the time, also where it was accepted."""
     one = scripted(lambda tokens: [0.51, 0.49], lambda tokens: [0.9, 0.1], 2)
     rounds = list(one.rounds([0], TreeShape(1, 3, 3), Sampling(1.0), 1500, "sps", record=False))
@@ -210,7 +210,7 @@ def model(**changes):
 
 
 def test_the_target_as_its_own_draft_is_always_accepted():
-    """A wrong position, mask or cache would give the chain other laws than the target's own."""
+    """A wrong position, mask or cache would give the chain other distributions than the target's own."""
     target = model()
     drafter = IndependentDrafter(target, target)
     rounds = Engine(target, drafter, draft_model=drafter).rounds(PROMPT, TreeShape(1, 4, 4), SAMPLED, 41, "sps")
@@ -221,9 +221,9 @@ def test_a_sampled_chain_leaves_nothing_behind_in_the_draft_model_s_cache():
     draft_model = model()
     draft = IndependentDrafter(draft_model, draft_model).begin(PROMPT[0])
     draft.extend(torch.tensor(PROMPT[1:]), torch.zeros(len(PROMPT) - 1, 1))
-    pool, laws = draft.sample(3, Sampling(1.3, top_k=5, seed=1))
-    assert (len(pool), len(laws), draft._cache.length) == (3, 3, len(PROMPT))
-    assert all(int((q > 0).sum()) == 5 and q.sum() == pytest.approx(1) for q in laws)
+    pool, distributions = draft.sample(3, Sampling(1.3, top_k=5, seed=1))
+    assert (len(pool), len(distributions), draft._cache.length) == (3, 3, len(PROMPT))
+    assert all(int((q > 0).sum()) == 5 and q.sum() == pytest.approx(1) for q in distributions)
     again, _ = draft.sample(3, Sampling(1.3, top_k=5, seed=1))
     assert again.token.tolist() == pool.token.tolist()
 

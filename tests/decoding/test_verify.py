@@ -1,4 +1,4 @@
-"""The walk: which path is accepted, what the bonus is, and that the output's law is the target's, by enumeration."""
+"""The walk: which path is accepted, what the bonus is, and the output's distribution, by enumeration."""
 
 import itertools
 import math
@@ -52,8 +52,8 @@ class UndecidedError(Exception):
         self.slot = slot
 
 
-def outcomes(flat, law_at):
-    """Every way the walk can go, with its exact probability. law_at(slot): the target's law there."""
+def outcomes(flat, distribution_at):
+    """Every way the walk can go, with its exact probability. distribution_at(slot): the target's distribution there."""
     undecided = [()]
     while undecided:
         drawn = undecided.pop()
@@ -70,18 +70,18 @@ def outcomes(flat, law_at):
                 math.prod(draw.probability for draw in drawn),
             )
         except UndecidedError as question:
-            undecided += [(*drawn, Draw(token, p)) for token, p in enumerate(law_at(question.slot))]
+            undecided += [(*drawn, Draw(token, p)) for token, p in enumerate(distribution_at(question.slot))]
 
 
-def joint_law(target, draft, shape, length):
-    """The exact law of the first `length` tokens that draft-and-verify rounds emit after the root, token 0."""
-    law = Counter()
+def joint_distribution(target, draft, shape, length):
+    """The exact distribution of the first `length` tokens that draft-and-verify rounds emit after the root, token 0."""
+    distribution = Counter()
     policy = make_policy("eagle2", shape, 3)
     pending = [((0,), 1.0)]
     while pending:
         tokens, probability = pending.pop()
         if len(tokens) > length:
-            law[tokens[1 : length + 1]] += probability
+            distribution[tokens[1 : length + 1]] += probability
             continue
         state = ScriptedDrafter(draft, 3).begin(0)
         state.extend(torch.tensor(tokens), torch.zeros(len(tokens), 1))
@@ -91,19 +91,19 @@ def joint_law(target, draft, shape, length):
         paths = [tuple(map(int, path)) for path in paths]
         for result, p in outcomes(flat, lambda slot, paths=paths, tokens=tokens: target((*tokens, *paths[slot]))):
             pending.append(((*tokens, *result.tokens), probability * p))
-    return law
+    return distribution
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 3])
-@pytest.mark.parametrize("draft_salt", [5, 77], ids=["draft = target", "draft of another law"])
-def test_the_joint_law_of_three_tokens_is_exactly_the_target_s(top_k, draft_salt):
+@pytest.mark.parametrize("draft_salt", [5, 77], ids=["draft = target", "draft of another distribution"])
+def test_the_joint_distribution_of_three_tokens_is_exactly_the_target_s(top_k, draft_salt):
     target = hashed(3, 5)
-    law = joint_law(target, hashed(3, draft_salt), TreeShape(top_k, 2, 4), 3)
+    distribution = joint_distribution(target, hashed(3, draft_salt), TreeShape(top_k, 2, 4), 3)
     for triple in itertools.product(range(3), repeat=3):
-        assert law[triple] == pytest.approx(likelihood(target, triple), rel=1e-12), triple
+        assert distribution[triple] == pytest.approx(likelihood(target, triple), rel=1e-12), triple
 
 
-def test_a_draft_that_swears_by_one_token_does_not_bend_the_law():
+def test_a_draft_that_swears_by_one_token_does_not_bend_the_distribution():
     """Target (.51, .49): the second token appears 49 % of the time, whatever the draft is sure of."""
     engine = Engine(ScriptedTarget(lambda tokens: [0.51, 0.49], 2), ScriptedDrafter(lambda tokens: [0.999, 0.001], 2))
     rounds = engine.rounds([0], TreeShape(1, 3, 3), Sampling(1.0), max_new_tokens=1500, record=False)

@@ -1,4 +1,4 @@
-"""An independent draft model: its trees are its own law's, its cache holds committed tokens, its output is plain's."""
+"""An independent draft model: trees from its own distribution, its cache holds committed tokens, its output is plain's."""
 
 import pytest
 import tiny
@@ -33,9 +33,9 @@ def committed(rounds):
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "plain"])
 def test_every_policy_takes_it_and_the_text_is_plain_decoding_s(method, temperature):
-    one, law = engine(), Sampling(temperature, seed=5)
-    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), law, max_new_tokens=40, policy=method, rule="walk"))
-    assert committed(rounds) == one.plain(PROMPT, law, max_new_tokens=40)
+    one, sampling = engine(), Sampling(temperature, seed=5)
+    rounds = list(one.rounds(PROMPT, TreeShape(3, 3, 7), sampling, max_new_tokens=40, policy=method, rule="walk"))
+    assert committed(rounds) == one.plain(PROMPT, sampling, max_new_tokens=40)
     assert [fault for r in rounds for fault in faults(r)] == []
 
 

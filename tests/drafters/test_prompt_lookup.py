@@ -78,8 +78,8 @@ def test_with_nothing_to_look_up_the_root_alone_is_verified():
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_it_needs_no_draft_model_and_changes_nothing(tiny_engine, temperature):
     one = Engine(tiny_engine.target)
-    prompt, law = [1, 2, 3, 1, 2, 3, 1, 2], Sampling(temperature, seed=3)
-    rounds = list(one.rounds(prompt, sampling=law, max_new_tokens=40, policy="ngram"))
-    assert [t for r in rounds for t in r.committed] == one.plain(prompt, law, max_new_tokens=40)
+    prompt, sampling = [1, 2, 3, 1, 2, 3, 1, 2], Sampling(temperature, seed=3)
+    rounds = list(one.rounds(prompt, sampling=sampling, max_new_tokens=40, policy="ngram"))
+    assert [t for r in rounds for t in r.committed] == one.plain(prompt, sampling, max_new_tokens=40)
     assert all(value == 1 for r in rounds for value in r.value)
     assert metrics.tau(rounds) >= 1

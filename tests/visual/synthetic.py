@@ -49,7 +49,7 @@ HOSTILE_IDS = tuple(range(1000, 1000 + len(HOSTILE)))
 
 
 def confidences(rng: random.Random, count: int, sharpness: float) -> list[float]:
-    """The `count` largest of a made-up law, best first; they sum to less than 1."""
+    """The `count` largest of a made-up distribution, best first; they sum to less than 1."""
     weights = sorted((rng.expovariate(1) ** sharpness for _ in range(count * 3)), reverse=True)
     total = sum(weights) * 1.05
     return [w / total for w in weights[:count]]
@@ -103,9 +103,9 @@ def grown(
             child = None
             drawn = rng.choice([t for t in ids if t not in {token[i] for i in children}] or [999])
         tops = [drawn, *rng.sample([t for t in IDS if t != drawn], 4)]
-        law = sorted((rng.random() ** 3 for _ in range(5)), reverse=True)
-        law = [p / (sum(law) + 0.2) for p in law]
-        checks.append(Check(at, drawn, law[0], child, tuple(tops), tuple(law)))
+        distribution = sorted((rng.random() ** 3 for _ in range(5)), reverse=True)
+        distribution = [p / (sum(distribution) + 0.2) for p in distribution]
+        checks.append(Check(at, drawn, distribution[0], child, tuple(tops), tuple(distribution)))
         if child is None:
             break
         path.append(child)
