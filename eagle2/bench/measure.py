@@ -176,8 +176,8 @@ def _generate(
 ) -> list[int]:
     """Transformers' own loop on the same model, with the same stops and caps.
 
-    Above temperature 0 a logits processor gives it our draws: the distribution is its own logits', the noise ours, so its
-    text can be checked token by token as well.
+    Above temperature 0 a logits processor gives it our draws: its own distribution, our noise, so that its text can
+    be checked token by token as well.
     """
     model, ends = engine.target.model, sorted(engine.target.end_ids)
     settings = GenerationConfig(

@@ -5,9 +5,9 @@ What is emitted is always y, so no draft can change the output's distribution; t
 reaches. For a fixed tree this is rejection sampling with a one-hot q: "accept child x with p(x), else remove x and
 renormalise".
 
-Where the draft itself was sampled, from a distribution q, it may be accepted more often: x with min(1, p(x)/q(x)), and a
-rejected x is replaced by a draw from norm(max(0, p - q)) (paper, section 2.1). Then what is emitted has the distribution
-p, but depends on the draft.
+Where the draft itself was sampled, from a distribution q, it may be accepted more often: x with min(1, p(x)/q(x)), and
+a rejected x is replaced by a draw from norm(max(0, p - q)) (paper, section 2.1). Then what is emitted has the
+distribution p, but depends on the draft.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def accept_or_replace(
     """Speculative sampling: accept a sampled chain's tokens one after the other until one is rejected.
 
     tokens [m]: the chain, slots 1…m. distributions [m]: for each token the q it was drawn from, float64 [V'], V' <= V.
-    distribution_at(slot): the target's p after the token at `slot`, float64 [V]. number_at(slot): uniform in [0, 1), for
-    the token proposed there. draw_at(slot, distribution): a draw that replaces it, or follows the whole chain. Each is
-    called at most once per visited slot, downwards, and their results must be independent.
+    distribution_at(slot): the target's p after the token at `slot`, float64 [V]. number_at(slot): uniform in [0, 1),
+    for the token proposed there. draw_at(slot, distribution): a draw that replaces it, or follows the whole chain. Each
+    is called at most once per visited slot, downwards, and their results must be independent.
     """
     draws: list[Draw] = []
     for slot, (token, q) in enumerate(zip(tokens, distributions, strict=True)):

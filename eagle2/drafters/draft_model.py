@@ -77,8 +77,8 @@ class IndependentDraft:
     def sample(self, depth: int, sampling: Sampling) -> tuple[Pool, list[np.ndarray]]:
         """A chain of `depth` tokens sampled from the model under `sampling`, and the distribution of each of them.
 
-        Distributions are float64 [vocabulary]; draws are keyed by (seed, position). Confidences are, as everywhere, those
-        of temperature 1. The chain is shorter, or empty, where the draft model's own context ends.
+        Distributions are float64 [vocabulary]; draws are keyed by (seed, position). Confidences are those of
+        temperature 1, as everywhere. The chain is shorter, or empty, where the draft model's own context ends.
         """
         model, cache, vocabulary = self._drafter.model, self._cache, self._drafter.vocabulary
         pool, distributions = Pool.empty(), []

@@ -1,4 +1,4 @@
-"""An independent draft model: trees from its own distribution, its cache holds committed tokens, its output is plain's."""
+"""An independent draft model: its trees, its cache of committed tokens, and output that equals plain decoding's."""
 
 import pytest
 import tiny
