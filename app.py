@@ -58,7 +58,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--draft-model", help="folder or hub id of a smaller causal LM with the same tokenizer, for method sps"
     )
     parser.add_argument("--device", default=default.device, help=f"auto, cpu, cuda, cuda:N, mps or spread {shown}")
-    parser.add_argument("--dtype", default=default.dtype, help=f"auto, float32, bfloat16 or float16 {shown}")
+    parser.add_argument(
+        "--dtype", "--weights", default=default.dtype, help=f"auto, float32, bfloat16, float16 or 4bit {shown}"
+    )
     parser.add_argument("--trace", metavar="FILE", help="open this saved run first")
     parser.add_argument(
         "--max-new-tokens-limit", type=int, default=default.max_new_tokens, help=f"tokens per run at most {shown}"

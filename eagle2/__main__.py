@@ -21,6 +21,8 @@ from eagle2.training.options import add_cut_options, add_data_options, add_measu
 
 DRAFT_MODEL_HELP = "folder or hub id of a smaller causal LM with the same tokenizer, for method sps or as a drafter"
 
+DTYPE_HELP = "auto, float32, bfloat16, float16, or 4bit: a GGUF file's matrices as they are (default: %(default)s)"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it worked, 2 with one sentence on stderr for what the user can mend."""
@@ -75,7 +77,7 @@ def add_generate(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
     parser.add_argument("--draft-model", help=DRAFT_MODEL_HELP)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")
-    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    parser.add_argument("--dtype", "--weights", default="auto", help=DTYPE_HELP)
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -117,14 +119,14 @@ def add_record(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--draft-model", help=DRAFT_MODEL_HELP)
     parser.add_argument("--out", metavar="FOLDER", help="where to write them (default: where the page looks)")
     parser.add_argument("--device", default="auto", help="where the models run (default: %(default)s)")
-    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")
+    parser.add_argument("--dtype", "--weights", default="auto", help=DTYPE_HELP)
 
 
 def add_pairs(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("pairs", help="list known public targets and heads, and whether they fit here")
     parser.set_defaults(run=pairs)
     parser.add_argument("--device", default="auto", help="the device whose memory counts (default: %(default)s)")
-    parser.add_argument("--dtype", default="auto", help="of the weights (default: %(default)s)")
+    parser.add_argument("--dtype", "--weights", default="auto", help=DTYPE_HELP)
 
 
 def pairs(options: argparse.Namespace) -> None:

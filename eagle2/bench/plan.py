@@ -163,4 +163,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     pair.add_argument("--head", help="folder or hub id of its EAGLE head (default: the embedded target's)")
     pair.add_argument("--draft-model", help="folder or hub id of a smaller causal LM with the same tokenizer, for sps")
     pair.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps, or spread over all GPUs")
-    pair.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    pair.add_argument("--dtype", "--weights", default="auto", help="auto, float32, bfloat16, float16 or 4bit")

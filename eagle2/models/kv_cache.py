@@ -7,7 +7,7 @@ verification the rows of the accepted path, scattered over their slots, move up 
 from __future__ import annotations
 
 from torch import Tensor
-from transformers.cache_utils import DynamicLayer
+from transformers.cache_utils import Cache, DynamicLayer
 
 FIRST_CAPACITY = 256
 
@@ -60,6 +60,18 @@ class KeyValueRows:
         if buffer is not None:
             larger[:, :, : self.length] = buffer[:, :, : self.length]
         return larger
+
+
+class TreeCache(Cache):
+    """A stock model's cache whose layers can be compacted behind the committed rows."""
+
+    def __init__(self) -> None:
+        super().__init__(layer_class_to_replicate=TreeLayer)
+
+    def keep(self, committed: int, rows: Tensor) -> None:
+        """In every layer, of all after the first `committed` rows keep `rows` alone (see `KeyValueRows.keep`)."""
+        for layer in self.layers:
+            layer.keep(committed, rows)
 
 
 class TreeLayer(DynamicLayer):

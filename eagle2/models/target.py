@@ -14,11 +14,11 @@ import torch
 from accelerate.utils import align_module_device
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from transformers.cache_utils import Cache
 
 from eagle2.decoding.tree import ancestor_mask
 from eagle2.models.feature_layers import FEATURE
-from eagle2.models.kv_cache import TreeLayer
+from eagle2.models.kv_cache import TreeCache
+from eagle2.models.lean_llama import LeanCache, LeanLlama
 
 PROVEN_FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "mixtral", "gemma2")
 """Model types with a test of their own; any other must pass `check_tree_attention` when it is loaded."""
@@ -35,7 +35,7 @@ class TargetCache:
     waiting: positions int64 [P] of the rows verified since the last commit, which lie behind the committed ones.
     """
 
-    layers: Cache = field(default_factory=lambda: Cache(layer_class_to_replicate=TreeLayer))
+    layers: TreeCache | LeanCache = field(default_factory=TreeCache)
     length: int = 0
     waiting: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
 
@@ -44,10 +44,12 @@ class Target:
     """A causal LM as the engine needs it. Raises ValueError for models that cannot verify a tree.
 
     states: the hidden states, side by side, that it hands out as features: the last, unless a head wants others.
+    lean: a pass that computes the model's function with fewer operations and runs instead of the model's own.
     """
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, lean: LeanLlama | None = None) -> None:
         self.model = model.eval()
+        self.lean = lean
         self.config = model.config.get_text_config()
         refuse_unfit(model)
         self.vocab_size: int = self.config.vocab_size
@@ -97,6 +99,8 @@ class Target:
         """
         full = self.model.get_output_embeddings()
         with torch.no_grad(), align_module_device(full):  # of a spread model its weights may lie elsewhere
+            if self.lean is not None and self.config.tie_word_embeddings:
+                full = self.model.get_input_embeddings()  # the packed LM head's rows, unpacked
             weight, bias = full.weight, getattr(full, "bias", None)
             if not weight.is_floating_point() or weight.shape[1:] != (self.hidden_size,):
                 raise ValueError(
@@ -113,7 +117,7 @@ class Target:
 
     def begin(self) -> TargetCache:
         """An empty cache for one run."""
-        return TargetCache()
+        return TargetCache() if self.lean is None else TargetCache(self.lean.begin())
 
     def depth_limit(self, committed: int) -> int:
         """Levels of draft tokens that fit after `committed` tokens, the root the last of them and the bonus to come.
@@ -153,14 +157,16 @@ class Target:
     @torch.inference_mode()
     def commit(self, cache: TargetCache, slots: Tensor) -> None:
         """Of the rows verified since the last commit keep `slots` (int64 [a], ascending; 0 is the root) alone."""
-        for layer in cache.layers.layers:
-            layer.keep(cache.length, slots)
+        cache.layers.keep(cache.length, slots)
         cache.length += len(slots)
         cache.waiting = cache.waiting[:0]
 
     def _forward(
         self, cache: TargetCache, tokens: Tensor, positions: Tensor, visible: Tensor, logits_to_keep: int
     ) -> tuple[Tensor, Tensor]:
+        if self.lean is not None:
+            seen = torch.cat([visible.new_ones(len(positions), cache.length), visible], dim=1)
+            return self.lean(cache.layers, tokens, positions, seen, self.states, last=logits_to_keep == 1)
         out = self.model(
             input_ids=tokens[None],
             attention_mask=self._mask(cache, positions, visible),

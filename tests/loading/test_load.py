@@ -125,7 +125,9 @@ class TestFaults:
 
     @pytest.mark.parametrize("dtype", ["int8", "fp16", "", None])
     def test_an_unknown_dtype(self, dtype):
-        assert refusal(TARGET, dtype=dtype) == (f"dtype {dtype!r} is unknown; choose auto, float32, bfloat16, float16")
+        assert refusal(TARGET, dtype=dtype) == (
+            f"dtype {dtype!r} is unknown; choose auto, float32, bfloat16, float16, 4bit"
+        )
 
     def test_a_folder_without_config(self, tmp_path):
         assert refusal(tmp_path) == f"{tmp_path} holds no config.json, so it is no model's folder"
