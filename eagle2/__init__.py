@@ -19,7 +19,7 @@ _HOMES = {
     "Sampling": "eagle2.settings",
     "Round": "eagle2.trace.rounds",
     "Trace": "eagle2.trace.rounds",
-    "Settings": "eagle2.trace.rounds",
+    "Settings": "eagle2.settings",
 }
 
 __all__ = list(_HOMES)

@@ -13,10 +13,10 @@ from eagle2 import tree_paths
 from eagle2.analysis import metrics
 from eagle2.bench.plan import add_options as add_bench_options
 from eagle2.cli.hints import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
-from eagle2.methods import DRAFT_MODEL, DRAFTERS, POLICIES, combine, drafter_of
-from eagle2.settings import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.methods import DRAFT_MODEL, DRAFTERS, METHODS, POLICIES, STATIC, combine, drafter_of
+from eagle2.settings import Sampling, Settings, TreeShape, check_integer
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Round, Settings
+from eagle2.trace.rounds import Round
 from eagle2.training.options import add_cut_options, add_data_options, add_measure_options, add_train_options
 
 DRAFT_MODEL_HELP = "folder or hub id of a smaller causal LM with the same tokenizer, for method sps or as a drafter"

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from eagle2.methods import STATIC, Method, combine, method
+from eagle2.tree_paths import checked
 
 
 def check_integer(name: str, value: object, minimum: int) -> None:
@@ -81,6 +84,12 @@ class TreeShape:
         check_integer("depth", self.depth, 1)
         check_integer("max_nodes", self.max_nodes, 1)
 
+    @classmethod
+    def around(cls, paths: Iterable[Sequence[int]]) -> TreeShape:
+        """What a checked static tree reaches: its largest rank + 1, its levels and its nodes."""
+        paths = tuple(paths)
+        return cls(1 + max(map(max, paths)), max(map(len, paths)), len(paths))
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -110,76 +119,67 @@ class Sampling:
         return self.temperature == 0
 
 
-METHODS = (
-    "plain",
-    "chain",
-    "eagle",
-    "eagle2",
-    "eagle2-auto",
-    "eagle2-no-value",
-    "eagle2-no-rerank",
-    "eagle2-no-both",
-    "ngram",
-    "sps",
-)
-"""What `policy` may be by name. `plain` drafts nothing; `eagle` brings its own shape; `eagle2-auto` uses up to the one
-given, as far as it pays on this machine; `ngram` and `sps` bring their own drafter: prompt lookup, and an independent
-draft model."""
-
-WALK, REJECTION = "walk", "rejection"
-RULES = (WALK, REJECTION)
-"""How the target's verdict on a draft comes about: one walk by its own keyed draws, whose output equals plain
-decoding's token by token; or, of a chain that was sampled from its draft model, rejection sampling with min(1, p/q),
-whose output has the same distribution."""
-
-
-def rule_of(policy: str, sampling: Sampling) -> str:
-    """The rule a method goes by unless told otherwise: above temperature 0 "sps" samples its drafts."""
-    return REJECTION if policy == "sps" and not sampling.greedy else WALK
-
-
-AUTO = "eagle2-auto"
-"""The method that needs to know what rounds cost on this machine."""
-
-CHAINS = ("chain", "ngram", "sps")
-"""Methods that guess one token per level."""
-
-STATIC = "static"
-"""The name of a static tree of one's own, given as paths of child ranks."""
-
-_EAGLE_TREE = """
-    0 1 2 3
-    00 01 02 10 11 20 21 30
-    000 001 002 010 011 020 021 100
-    0000 0001 0002
-    00000 00001
-"""
-EAGLE_PATHS = tuple(tuple(map(int, path)) for path in _EAGLE_TREE.split())
-"""EAGLE-1's static tree as child ranks from the root: 25 nodes, 4/8/8/3/2 over five levels."""
-
-EAGLE_SHAPE = TreeShape(top_k=4, depth=5, max_nodes=25)
-"""EAGLE-1's static tree: 4/8/8/3/2 nodes over five levels."""
-
-
 def pool_size(top_k: int, depth: int) -> int:
     """Nodes drafted before reranking: top_k in the first level, top_k x top_k in each one after it."""
     return top_k + (depth - 1) * top_k * top_k
 
 
-def effective_shape(method: str, shape: TreeShape, vocabulary: int) -> TreeShape | None:
+def effective_shape(name: str, shape: TreeShape, vocabulary: int) -> TreeShape | None:
     """What a method makes of a shape: `top_k` clamped to the vocabulary, `max_nodes` to what can be kept.
 
-    None for "plain". Raises ValueError for an unknown method.
+    None for "plain"; a method with a static tree of its own brings its shape. Raises ValueError for an unknown method.
     """
-    if method not in METHODS:
-        raise ValueError(f"policy {method!r} is unknown; choose one of {', '.join(METHODS)}, or give a tree as paths")
-    if method == "plain":
+    row = method(name)
+    if not row.drafts:
         return None
-    if method == "eagle":
-        return EAGLE_SHAPE
-    top_k = min(1 if method in CHAINS else shape.top_k, vocabulary)
-    if method in ("eagle2-no-rerank", "eagle2-no-both"):
-        return TreeShape(
-            top_k, shape.depth, top_k * shape.depth
-        )  # the best of every level stay, whatever was asked for
+    if row.paths is not None:
+        return TreeShape.around(row.paths)
+    top_k = min(1 if row.chain else shape.top_k, vocabulary)
+    if not row.rerank:  # the best of every level stay, whatever was asked for
+        return TreeShape(top_k, shape.depth, top_k * shape.depth)
     return TreeShape(top_k, shape.depth, min(shape.max_nodes, pool_size(top_k, shape.depth)))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked for. `paths`: a static tree's nodes as child ranks from the root, else None.
+
+    drafter: one of `methods.DRAFTERS`, where it is not the policy's own; see `methods.combine`.
+    """
+
+    policy: str = "eagle2"
+    shape: TreeShape = field(default_factory=TreeShape)
+    sampling: Sampling = field(default_factory=Sampling)
+    max_new_tokens: int = 64
+    paths: tuple[tuple[int, ...], ...] | None = None
+    drafter: str | None = None
+
+    def __post_init__(self) -> None:
+        policy, drafter = combine(self.policy, self.drafter)  # one combination has one name
+        object.__setattr__(self, "policy", policy)
+        object.__setattr__(self, "drafter", drafter)
+        if (self.policy == STATIC) != (self.paths is not None):
+            raise ValueError(f"a tree of one's own is policy {STATIC!r} with paths; no other policy takes paths")
+        if self.paths is not None:
+            checked(self.paths)
+        check_integer("max_new_tokens", self.max_new_tokens, 1)
+
+    @property
+    def method(self) -> Method:
+        """The method's row of the table."""
+        return method(self.policy)
+
+    @property
+    def tree(self) -> str | tuple[tuple[int, ...], ...]:
+        """What an engine takes as its policy: the method's name, or the paths of a static tree."""
+        return self.policy if self.paths is None else self.paths
+
+    @property
+    def fixed_paths(self) -> tuple[tuple[int, ...], ...] | None:
+        """The static tree that is drafted in every round: the user's or the method's own; None for other trees."""
+        return self.method.paths if self.paths is None else self.paths
+
+    @property
+    def rule(self) -> str:
+        """How its drafts are verified unless told otherwise: one of `methods.RULES`."""
+        return self.method.rule(self.sampling.greedy)

@@ -15,8 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path as File
+from typing import TYPE_CHECKING
 
-from eagle2.settings import TreeShape
+if TYPE_CHECKING:
+    from eagle2.settings import TreeShape
 
 Path = tuple[int, ...]
 Paths = tuple[Path, ...]
@@ -96,12 +98,6 @@ def _check_extent(paths: Paths, most: TreeShape) -> None:
             raise PathsError("rank", path=spelled(path), rank=spelled(max(path)), most=most.top_k, last=most.top_k - 1)
         if len(path) > most.depth:
             raise PathsError("depth", path=spelled(path), depth=len(path), most=most.depth)
-
-
-def extent(paths: Iterable[Sequence[int]]) -> TreeShape:
-    """What a checked tree can reach: its largest rank + 1, its levels and its nodes."""
-    paths = tuple(paths)
-    return TreeShape(1 + max(map(max, paths)), max(map(len, paths)), len(paths))
 
 
 def parse(text: str, most: TreeShape | None = None) -> Paths:

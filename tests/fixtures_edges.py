@@ -15,9 +15,9 @@ import json
 
 import pytest
 
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace.files import TraceError, from_json, to_json
-from eagle2.trace.rounds import Check, Pair, Round, Settings, Trace
+from eagle2.trace.rounds import Check, Pair, Round, Trace
 
 FIRST = Round(
     index=0,

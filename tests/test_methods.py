@@ -3,18 +3,20 @@
 import pytest
 from fakes import ScriptedDrafter, ScriptedTarget, counting, hashed
 
+from eagle2 import methods
 from eagle2.decoding.engine import Engine
-from eagle2.methods import DRAFTERS, POLICIES, combine, drafter_of
-from eagle2.settings import METHODS, STATIC, Sampling, TreeShape
+from eagle2.decoding.policy import make_policy
+from eagle2.methods import DRAFTERS, METHODS, POLICIES, STATIC, combine, drafter_of
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Pair, Settings
+from eagle2.trace.rounds import Pair
 from eagle2.trace.rules import faults
 
 PROMPT = [5, 0, 1, 2, 3, 0, 1, 2]
 
 
 def engine(head=True, draft_model=True):
-    """The head is right, the draft model an arbitrary law."""
+    """The head is right, the draft model an arbitrary distribution."""
     made = ScriptedDrafter(hashed(10, 3), 10) if draft_model else None
     drafter = ScriptedDrafter(counting(10), 10) if head else made
     return Engine(ScriptedTarget(counting(10), 10), drafter, draft_model=made)
@@ -140,3 +142,17 @@ def test_a_trace_whose_settings_cannot_be_is_refused():
         trace_files.from_json(text.replace('"drafter":null', '"drafter":"oracle"'))
     with pytest.raises(trace_files.TraceError, match="policy 'magic' is unknown"):
         trace_files.from_json(text.replace('"policy":"eagle2"', '"policy":"magic"'))
+
+
+def test_a_new_method_is_one_row(monkeypatch):
+    row = methods.Method("wide-first", by_value=False, rerank=False, drafter=methods.LOOKUP)
+    monkeypatch.setattr(methods, "METHODS", {**methods.METHODS, row.name: row})
+    asked = Settings("wide-first", TreeShape(3, 2, 99))
+    assert (asked.method, asked.rule, asked.fixed_paths) == (row, methods.WALK, None)
+    policy = make_policy("wide-first", asked.shape, vocabulary=61)
+    assert (policy.by_value, policy.rerank, policy.shape) == (
+        False,
+        False,
+        TreeShape(3, 2, 6),
+    )  # the 3 best of 2 levels
+    assert methods.drafter_of("wide-first") == methods.LOOKUP

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagle2 import tree_paths
-from eagle2.settings import EAGLE_PATHS, EAGLE_SHAPE, TreeShape
-from eagle2.tree_paths import MOST_CHARACTERS, PathsError, checked, extent, load, ordered, parse, to_json, to_text
+from eagle2.methods import EAGLE_PATHS
+from eagle2.settings import TreeShape
+from eagle2.tree_paths import MOST_CHARACTERS, PathsError, checked, load, ordered, parse, to_json, to_text
 
 ranks = st.integers(0, 5)
 loose = st.lists(st.lists(ranks, min_size=1, max_size=5).map(tuple), min_size=1, max_size=12)
@@ -176,8 +177,8 @@ def test_a_rank_of_many_digits_is_cut_in_its_sentence():
 
 
 def test_eagles_tree_fits_its_own_shape_and_no_smaller_one():
-    assert checked(EAGLE_PATHS, EAGLE_SHAPE) == EAGLE_PATHS
-    assert extent(EAGLE_PATHS) == EAGLE_SHAPE
+    assert checked(EAGLE_PATHS, TreeShape.around(EAGLE_PATHS)) == EAGLE_PATHS
+    assert TreeShape.around(EAGLE_PATHS) == TreeShape.around(EAGLE_PATHS)
     for smaller in (TreeShape(3, 5, 25), TreeShape(4, 4, 25), TreeShape(4, 5, 24)):
         with pytest.raises(PathsError):
             checked(EAGLE_PATHS, smaller)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from eagle2.analysis.target_choices import choices, descend
 from eagle2.decoding.budget import Costs, best_budget, rows_fed, width
-from eagle2.methods import LOOKUP, POLICIES
-from eagle2.settings import AUTO, EAGLE_PATHS, STATIC, TreeShape
-from eagle2.trace.rounds import ROOT, Round, Settings, Trace
+from eagle2.methods import AUTO, LOOKUP, POLICIES, STATIC
+from eagle2.settings import Settings, TreeShape
+from eagle2.trace.rounds import ROOT, Round, Trace
 from eagle2.tree_paths import Path, Paths, checked, ordered
 
 LIKELIEST = (*POLICIES, STATIC)
@@ -141,31 +141,30 @@ def cut_again(trace: Trace, index: int, settings: Settings) -> Cut:
         raise ValueError(
             "a pool holds one drafter's likeliest guesses, not prompt lookup's or another's; grow it again"
         )
-    if settings.policy == AUTO and trace.costs is None:
+    row = settings.method
+    if row.needs_costs and trace.costs is None:
         raise ValueError(f"this run recorded no costs for {AUTO} to decide by, so it can only be grown again")
     deepest = max(r.depth, default=0)
     clipped = trace.effective is not None and deepest < trace.effective.depth and not _stopped_itself(trace, r)
     limit = deepest if clipped else settings.shape.depth
-    if settings.policy in ("eagle", "static"):
-        paths = settings.paths or EAGLE_PATHS
-        return cut_static(r, [path for path in paths if not clipped or len(path) <= limit], asked.paths)
+    if row.static:
+        return cut_static(r, [path for path in settings.fixed_paths if not clipped or len(path) <= limit], asked.paths)
     if asked.paths is not None and any(
         rank and (*path[:-1], rank - 1) not in asked.paths for *path, rank in asked.paths
     ):
         raise ValueError("this run's static tree skips child ranks, so its rounds cannot be cut again; grow them again")
-    top_k = 1 if settings.policy == "chain" else settings.shape.top_k
-    if asked.policy.startswith("eagle2") and trace.effective.top_k < asked.shape.top_k:
+    top_k = 1 if row.chain else settings.shape.top_k
+    if "top_k" in asked.method.uses and trace.effective.top_k < asked.shape.top_k:
         top_k = min(top_k, trace.effective.top_k)  # that is all the tokens the drafter knows
     shape = TreeShape(top_k, min(settings.shape.depth, limit), settings.shape.max_nodes)
-    if settings.policy == AUTO:
+    if row.needs_costs:
         return cut_auto(r, shape, trace.costs)
-    by_value = settings.policy not in ("eagle2-no-value", "eagle2-no-both")
-    return cut(r, shape, by_value, settings.policy not in ("eagle2-no-rerank", "eagle2-no-both"))
+    return cut(r, shape, row.by_value, row.rerank)
 
 
 def _stopped_itself(trace: Trace, r: Round) -> bool:
     """Whether "eagle2-auto" ended a round's tree where it did because no further level paid."""
-    if trace.settings.policy != AUTO or not r.depth:
+    if not trace.settings.method.needs_costs or not r.depth:
         return False
     shape, fed = trace.effective, rows_fed(r.depth, r.expanded)
     return not width(r.value, r.depth, fed, shape.top_k, shape.max_nodes, trace.costs)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from eagle2.settings import AUTO, WALK, rule_of
-from eagle2.trace.rounds import Pair, Round, Settings, Trace
+from eagle2.methods import WALK
+from eagle2.settings import Settings
+from eagle2.trace.rounds import Pair, Round, Trace
 
 
 def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Round:
@@ -19,12 +20,12 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
     if not 0 <= index < len(trace.rounds):
         raise ValueError(f"the run has no round {index + 1}; it has {len(trace.rounds)}")
     run, rule = trace.settings, trace.rounds[index].rule
-    if rule != WALK and rule_of(settings.policy, run.sampling) != rule:
+    if rule != WALK and settings.method.rule(run.sampling.greedy) != rule:
         raise ValueError(
             f"round {index + 1} was verified by rejection sampling, whose tokens depend on the sampled draft; "
             f"grow it again with its own method, {run.policy}, not {settings.policy}"
         )
-    if settings.policy == AUTO and trace.costs is not None:
+    if settings.method.needs_costs and trace.costs is not None:
         engine = engine.deciding_by(trace.costs)
     rounds = engine.rounds(
         trace.prompt_ids,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from eagle2.analysis.target_choices import by_value, choices, descend
-from eagle2.settings import WALK
+from eagle2.methods import WALK
 from eagle2.trace.rounds import ROOT, Round
 
 TENTHS = tuple(n / 10 for n in range(11))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eagle2.settings import WALK
+from eagle2.methods import WALK
 from eagle2.trace.rounds import ROOT, Round
 
 

@@ -21,7 +21,8 @@ from eagle2.bench.work import Question
 from eagle2.decoding.clock import Clock
 from eagle2.decoding.engine import Engine
 from eagle2.decoding.sampling import drawer
-from eagle2.settings import WALK, Sampling
+from eagle2.methods import WALK
+from eagle2.settings import Sampling
 
 WARM_UP_TOKENS = 8
 

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from eagle2.settings import METHODS, STATIC, Sampling, TreeShape, check_integer
+from eagle2.methods import DRAFT_MODEL, METHODS, STATIC
+from eagle2.settings import Sampling, TreeShape, check_integer
 from eagle2.tree_paths import Paths, load
 
 TRANSFORMERS = "transformers"
@@ -43,7 +44,7 @@ class Method:
             raise ValueError(f"method {label!r} is unknown; choose from {TRANSFORMERS}, {', '.join(METHODS)}")
         if not at:
             return cls(label, name)
-        if not size.isdigit() or name in ("plain", TRANSFORMERS, "eagle", "eagle2-no-rerank", "eagle2-no-both"):
+        if not size.isdigit() or name == TRANSFORMERS or "max_nodes" not in METHODS[name].uses:
             raise ValueError(f"method {label!r}: a size is given as eagle2@16, for methods whose tree has a free size")
         check_integer(f"the size of {label!r}", int(size), 1)
         return cls(label, name, int(size))
@@ -93,10 +94,11 @@ def methods(labels: str | None, quick: bool, draft_model: bool, tree: Path | Non
     elif quick:
         chosen = list(QUICK)
     else:
-        chosen = [TRANSFORMERS, *(name for name in METHODS if name != "sps" or draft_model)]
+        chosen = [TRANSFORMERS, *(name for name, row in METHODS.items() if row.drafter != DRAFT_MODEL or draft_model)]
     found = [Method.of(label) for label in ["plain", *(label for label in chosen if label != "plain")]]
-    if any(method.name == "sps" for method in found) and not draft_model:
-        raise ValueError("method sps needs an independent draft model; give one with --draft-model")
+    needing = [row.name for row in METHODS.values() if row.drafter == DRAFT_MODEL]
+    if not draft_model and any(method.name in needing for method in found):
+        raise ValueError(f"method {needing[0]} needs an independent draft model; give one with --draft-model")
     if tree is not None:
         found.append(Method(STATIC, STATIC, paths=load(tree)))
     return tuple(found)

@@ -27,10 +27,10 @@ from eagle2.decoding.engine import Engine
 from eagle2.drafters.draft_model import IndependentDrafter
 from eagle2.drafters.eagle import EagleDrafter
 from eagle2.loading.load import choose_device
+from eagle2.methods import METHODS
 from eagle2.models import memory
 from eagle2.models.eagle_head import EagleHead, HeadConfig
 from eagle2.models.target import Target
-from eagle2.settings import METHODS
 from eagle2.trace.rounds import Pair
 
 TOKENS, TINY_TOKENS = 32, 8

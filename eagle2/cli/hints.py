@@ -5,20 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from eagle2.methods import LOOKUP
-from eagle2.settings import CHAINS, STATIC, Sampling, TreeShape
-from eagle2.trace.rounds import Pair, Settings
+from eagle2.methods import LOOKUP, method
+from eagle2.settings import Sampling, Settings, TreeShape
+from eagle2.trace.rounds import Pair
 
 
-def note_unused(settings: Settings, tree: Iterable[str], law: Iterable[str]) -> None:
+def note_unused(settings: Settings, tree: Iterable[str], given: Iterable[str]) -> None:
     """Say which of the options given have no effect with this method, or with greedy decoding."""
-    method, sampling = settings.policy, settings.sampling
-    taken = {"plain": (), "eagle": (), STATIC: (), **dict.fromkeys(CHAINS, ("depth", "max_nodes"))}
-    taken |= dict.fromkeys(("eagle2-no-rerank", "eagle2-no-both"), ("top_k", "depth"))
-    used = ("depth", "max_nodes") if settings.drafter == LOOKUP else taken.get(method, tree)
+    sampling = settings.sampling
+    used = ("depth", "max_nodes") if settings.drafter == LOOKUP else settings.method.uses
     note_idle([f"--{name.replace('_', '-')}" for name in tree if name not in used], f"with {combination(settings)}")
     spelled = {"top_p": "--sample-top-p", "top_k": "--sample-top-k", "seed": "--seed"}
-    telling = [name for name in law if getattr(sampling, name) != getattr(Sampling(), name)]
+    telling = [name for name in given if getattr(sampling, name) != getattr(Sampling(), name)]
     note_idle([spelled[name] for name in telling if sampling.greedy and name in spelled], "at temperature 0")
 
 
@@ -43,7 +41,7 @@ def note_clamped(policy: object | None, asked: TreeShape, tree: Iterable[str]) -
     """Say which of the tree options given were too large, and what they became."""
     for name in tree:
         wanted = getattr(asked, name)
-        if policy is not None and name != "depth" and policy.name not in ("eagle", STATIC, *CHAINS):
+        if policy is not None and name != "depth" and "top_k" in method(policy.name).uses:
             effective = getattr(policy.shape, name)
             if effective < wanted:
                 told = f"--{name.replace('_', '-')} {wanted} becomes {effective}"

@@ -23,10 +23,10 @@ from eagle2.decoding.policy import Policy, make_policy
 from eagle2.decoding.step import Run, Stepper
 from eagle2.drafters.base import Drafter
 from eagle2.drafters.prompt_lookup import NgramDrafter
-from eagle2.methods import DRAFT_MODEL, LOOKUP, combine, drafter_of
+from eagle2.methods import AUTO, DRAFT_MODEL, LOOKUP, RULES, STATIC, WALK, combine, drafter_of, method
 from eagle2.models.target import Target
-from eagle2.settings import AUTO, RULES, STATIC, WALK, Sampling, TreeShape, check_ids, check_integer, rule_of
-from eagle2.trace.rounds import Pair, Round, Settings, Trace
+from eagle2.settings import Sampling, Settings, TreeShape, check_ids, check_integer
+from eagle2.trace.rounds import Pair, Round, Trace
 
 LIVE_RUNS = 4
 """Runs whose caches are kept at once."""
@@ -106,7 +106,7 @@ class Engine:
         shape (`policy` tells what is in effect). stop: see `StopRule`. record: fill in nodes
         and checks; without it rounds hold ids, counts and times only. after: rounds of an earlier, unfinished call with
         the same arguments; the run goes on behind them (same seed, same tokens). drafter: one of `methods.DRAFTERS`,
-        None for the method's own. rule: how drafts are verified (`config.RULES`), None for the method's own, which for
+        None for the method's own. rule: how drafts are verified (`methods.RULES`), None for the method's own, which for
         "sps" above temperature 0 is rejection sampling of a sampled chain: the same distribution, not the same tokens.
         Everything is checked at the call: raises TypeError or ValueError in one sentence.
         """
@@ -149,15 +149,16 @@ class Engine:
         shape = shape or TreeShape()
         name = _name(policy, drafter)
         who = self.drafter_of(policy, drafter)
-        if who is None and name != "plain":
+        row = method(name)
+        if who is None and row.drafts:
             # What is wrong with the policy itself is said first.
-            name = AUTO if name == AUTO else make_policy(policy, shape, self.target.vocab_size).name
+            name = name if row.needs_costs else make_policy(policy, shape, self.target.vocab_size).name
             what = "an independent draft model" if drafter_of(name, drafter) == DRAFT_MODEL else "a head"
             raise ValueError(
                 f"policy {name!r} needs a draft model and none is loaded; give {what}, or use 'ngram' or 'plain'"
             )
         vocabulary = who.vocabulary if who else self.target.vocab_size
-        costs = self.costs_with(drafter) if name == AUTO else None
+        costs = self.costs_with(drafter) if row.needs_costs else None
         return make_policy(name if isinstance(policy, str) else policy, shape, vocabulary, costs)
 
     @property
@@ -188,7 +189,7 @@ class Engine:
         """
         name = _name(policy, drafter)
         who = drafter_of(name, drafter)
-        if name == "plain":
+        if not method(name).drafts:
             return None
         if who == LOOKUP:
             return self._lookup
@@ -211,7 +212,7 @@ class Engine:
             tokens={},
             rounds=tuple(rounds),
             messages=tuple((turn["role"], turn["content"]) for turn in messages),
-            costs=self.costs_with(settings.drafter) if settings.policy == AUTO else None,
+            costs=self.costs_with(settings.drafter) if settings.method.needs_costs else None,
         )
         trace.tokens.update(self.spell(trace.used_ids()))
         return trace
@@ -281,14 +282,14 @@ def _name(policy: str | Sequence[Sequence[int]], drafter: str | None) -> str:
     return combine(policy if isinstance(policy, str) else STATIC, drafter)[0]
 
 
-def _rule(method: str, sampling: Sampling, rule: str | None) -> str:
+def _rule(name: str, sampling: Sampling, rule: str | None) -> str:
     """The rule that a run goes by. Raises ValueError where its draft does not allow the one asked for."""
-    own = rule_of(method, sampling)
+    own = method(name).rule(sampling.greedy)
     if rule is not None and rule not in RULES:
         raise ValueError(f"rule {rule!r} is unknown; choose one of {', '.join(RULES)}")
     if rule not in (None, WALK, own):
         raise ValueError(
-            f"rejection sampling needs a draft that was sampled: method sps above temperature 0, not {method} at "
+            f"rejection sampling needs a draft that was sampled: method sps above temperature 0, not {name} at "
             f"{sampling.temperature:g}"
         )
     return rule or own

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from eagle2.decoding.budget import Costs, best_budget, rows_fed, width
 from eagle2.decoding.tree import Pool, best
-from eagle2.settings import AUTO, EAGLE_PATHS, STATIC, TreeShape, effective_shape
-from eagle2.tree_paths import checked, extent
+from eagle2.methods import STATIC, method
+from eagle2.settings import TreeShape, effective_shape
+from eagle2.tree_paths import checked
 
 
 class Policy(Protocol):
@@ -129,7 +130,7 @@ class Static:
         paths = checked(self.paths)
         object.__setattr__(self, "paths", paths)
         object.__setattr__(self, "_levels", tuple(tuple(level) for _, level in groupby(paths, key=len)))
-        object.__setattr__(self, "shape", extent(paths))
+        object.__setattr__(self, "shape", TreeShape.around(paths))
 
     def width(self, depth: int) -> int:
         return 1 + max(path[-1] for path in self._levels[depth - 1])
@@ -172,18 +173,16 @@ def make_policy(
         if not isinstance(policy, Sequence) or not all(isinstance(path, Sequence) for path in policy):
             raise TypeError(f"policy must be a method's name or a list of paths (lists of child ranks), not {policy!r}")
         return _static(STATIC, policy, vocabulary)
-    effective = effective_shape(policy, shape, vocabulary)
-    if policy == "eagle":
-        return _static("eagle", EAGLE_PATHS, vocabulary)
+    effective, row = effective_shape(policy, shape, vocabulary), method(policy)
     if effective is None:
         return None
-    if policy == AUTO:
+    if row.paths is not None:
+        return _static(policy, row.paths, vocabulary)
+    if row.needs_costs:
         if costs is None:
-            raise ValueError(f"{AUTO} decides by what rounds cost; give costs (timing.measure_costs takes them)")
+            raise ValueError(f"{policy} decides by what rounds cost; give costs (cost_timing.measure_costs takes them)")
         return Auto(policy, effective, costs)
-    by_value = policy not in ("eagle2-no-value", "eagle2-no-both")
-    rerank = policy not in ("eagle2-no-rerank", "eagle2-no-both")
-    return Dynamic(policy, effective, by_value, rerank)
+    return Dynamic(policy, effective, row.by_value, row.rerank)
 
 
 def _static(name: str, paths: Sequence[Sequence[int]], vocabulary: int) -> Static:

@@ -17,8 +17,9 @@ from eagle2.decoding.policy import Policy
 from eagle2.decoding.sampling import ACCEPTANCE, RESIDUAL, distribution, draw_from, drawer, stream
 from eagle2.decoding.verify import Walk, accept_or_replace, walk
 from eagle2.drafters.base import Draft, Drafter
+from eagle2.methods import REJECTION, WALK
 from eagle2.models.target import Target, TargetCache
-from eagle2.settings import REJECTION, WALK, Sampling
+from eagle2.settings import Sampling
 from eagle2.trace.rounds import Round
 
 

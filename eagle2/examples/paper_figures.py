@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from eagle2.settings import TreeShape
+from eagle2.settings import Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import ROOT, Check, Pair, Round, Settings, Trace
+from eagle2.trace.rounds import ROOT, Check, Pair, Round, Trace
 
 PAIR = Pair("worked example", "the paper's figures", device="by", dtype="hand")
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from eagle2.decoding.engine import Engine
 from eagle2.examples import paper_figures
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "traces"
 SMALL = TreeShape(top_k=8, depth=5, max_nodes=16)

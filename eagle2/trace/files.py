@@ -14,8 +14,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from eagle2.decoding.budget import Costs
-from eagle2.settings import RULES, WALK, Sampling, TreeShape, is_finite
-from eagle2.trace.rounds import FATES, ROOT, Check, Pair, Round, Settings, Trace
+from eagle2.methods import RULES, WALK
+from eagle2.settings import Sampling, Settings, TreeShape, is_finite
+from eagle2.trace.rounds import FATES, ROOT, Check, Pair, Round, Trace
 from eagle2.trace.rules import contradictions, excess
 
 FORMAT = "eagle2-trace"

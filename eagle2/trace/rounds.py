@@ -7,13 +7,12 @@ The engine yields one `Round` per draft-and-verify cycle; pictures, metrics and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from eagle2.decoding.budget import Costs
-from eagle2.methods import HEAD, combine, drafter_of
-from eagle2.settings import STATIC, WALK, Sampling, TreeShape, check_integer
-from eagle2.tree_paths import checked
+from eagle2.methods import HEAD, WALK, drafter_of
+from eagle2.settings import Settings, TreeShape
 
 ROOT = -1
 """The parent of the first level: the last committed token, which is no draft token."""
@@ -80,7 +79,7 @@ class Round:
     one kind of round that verifies nothing (the token drawn from the prefill already ended the run).
     committed: ids this round adds, after stop and cap. Round 0's begins with the token drawn from the prefill.
     finish: why the run ended with this round, else None. Times are in milliseconds; `rest_ms` is what is neither
-    prefill, draft nor verify. rule: how the draft was verified (`config.RULES`).
+    prefill, draft nor verify. rule: how the draft was verified (`methods.RULES`).
     """
 
     index: int
@@ -182,37 +181,7 @@ class Pair:
     def head_drafts(self, settings: Settings) -> bool:
         """Whether the EAGLE head makes the guesses of a run."""
         drafter = drafter_of(settings.policy, settings.drafter) or HEAD
-        return self.head is not None and settings.policy != "plain" and drafter == HEAD
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What was asked for. `paths`: a static tree's nodes as child ranks from the root, else None.
-
-    drafter: one of `methods.DRAFTERS`, where it is not the policy's own; see `methods.combine`.
-    """
-
-    policy: str = "eagle2"
-    shape: TreeShape = field(default_factory=TreeShape)
-    sampling: Sampling = field(default_factory=Sampling)
-    max_new_tokens: int = 64
-    paths: tuple[tuple[int, ...], ...] | None = None
-    drafter: str | None = None
-
-    def __post_init__(self) -> None:
-        policy, drafter = combine(self.policy, self.drafter)  # one combination has one name
-        object.__setattr__(self, "policy", policy)
-        object.__setattr__(self, "drafter", drafter)
-        if (self.policy == STATIC) != (self.paths is not None):
-            raise ValueError(f"a tree of one's own is policy {STATIC!r} with paths; no other policy takes paths")
-        if self.paths is not None:
-            checked(self.paths)
-        check_integer("max_new_tokens", self.max_new_tokens, 1)
-
-    @property
-    def tree(self) -> str | tuple[tuple[int, ...], ...]:
-        """What an engine takes as its policy: the method's name, or the paths of a static tree."""
-        return self.policy if self.paths is None else self.paths
+        return self.head is not None and settings.method.drafts and drafter == HEAD
 
 
 @dataclass(frozen=True)

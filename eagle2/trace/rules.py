@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from eagle2.settings import AUTO, REJECTION, WALK, TreeShape, pool_size, rule_of
+from eagle2.methods import AUTO, REJECTION, WALK
+from eagle2.settings import TreeShape, pool_size
 from eagle2.trace.rounds import NODE_COLUMNS, ROOT, Round, Trace
 
 MOST_TOP_TOKENS = 64
@@ -39,14 +40,14 @@ def _short(size: int) -> str:
 
 def contradictions(trace: Trace) -> Iterator[str]:
     """Every way in which the trace contradicts itself, as sentences; none if it is sound."""
-    if (trace.settings.policy == AUTO) != (trace.costs is not None):
+    if trace.settings.method.needs_costs != (trace.costs is not None):
         yield f"a run with policy {AUTO!r} has the costs it decided by, and no other run has any"
-    if trace.effective is None and trace.settings.policy != "plain":
+    if trace.effective is None and trace.settings.method.drafts:
         yield "only a run with policy 'plain' has no effective shape"
     if unspelled := trace.used_ids() - trace.tokens.keys():
         yield f'"tokens" of the trace lacks the bytes of id {min(unspelled)}'
     committed = list(trace.prompt_ids)
-    rules = (WALK, rule_of(trace.settings.policy, trace.settings.sampling))
+    rules = (WALK, trace.settings.rule)
     for index, r in enumerate(trace.rounds):
         if r.rule not in rules:
             yield f"round {index} was verified by {r.rule} sampling, which its run's settings do not lead to"

@@ -20,9 +20,10 @@ from eagle2.bench.work import Question, read
 from eagle2.decoding.engine import Engine
 from eagle2.loading import bundled_pair, head_files, hub
 from eagle2.loading import load as loading
+from eagle2.methods import AUTO
 from eagle2.models.eagle_head import EagleHead
 from eagle2.models.target import Target
-from eagle2.settings import AUTO, TreeShape
+from eagle2.settings import TreeShape
 from eagle2.trace.rounds import Round
 from eagle2.training.corpus import HELD_OUT, held_out
 from eagle2.training.data import Chats, chat_files, load_chats

@@ -16,9 +16,10 @@ from eagle2.decoding import record as recorder
 from eagle2.decoding.budget import Costs
 from eagle2.decoding.policy import make_policy
 from eagle2.decoding.tree import flatten
-from eagle2.settings import EAGLE_PATHS, TreeShape
+from eagle2.methods import EAGLE_PATHS
+from eagle2.settings import Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import ROOT, Round, Settings
+from eagle2.trace.rounds import ROOT, Round
 
 TRACES = sorted((Path(__file__).resolve().parents[2] / "assets" / "traces").glob("*.json.gz"))
 VOCABULARY = 7

@@ -10,8 +10,8 @@ from eagle2.analysis.recut import cut_again
 from eagle2.analysis.regrow import regrow
 from eagle2.decoding.budget import Costs
 from eagle2.decoding.engine import Engine
-from eagle2.settings import Sampling, TreeShape
-from eagle2.trace.rounds import Round, Settings
+from eagle2.settings import Sampling, Settings, TreeShape
+from eagle2.trace.rounds import Round
 
 TABLE = Costs((1, 3, 5), (100.0, 105.0, 110.0), (1.0, 1.0, 1.0))
 

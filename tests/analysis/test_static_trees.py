@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eagle2.analysis.recut import cut_static, outcome, places
 from eagle2.analysis.static_trees import Mean, Way, accepted, fitted, mean, way
 from eagle2.analysis.target_choices import choices
-from eagle2.settings import EAGLE_PATHS
+from eagle2.methods import EAGLE_PATHS
 from eagle2.trace import files as trace_files
 from eagle2.tree_paths import checked
 

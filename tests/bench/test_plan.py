@@ -5,7 +5,8 @@ import argparse
 import pytest
 
 from eagle2.bench.plan import PAPER, Method, Plan, add_options, make_plan
-from eagle2.settings import METHODS, TreeShape
+from eagle2.methods import METHODS
+from eagle2.settings import TreeShape
 
 
 def plan(*arguments):

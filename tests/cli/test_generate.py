@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from eagle2.__main__ import main
 from eagle2.analysis import metrics, recut
-from eagle2.settings import METHODS, Sampling, TreeShape
+from eagle2.methods import METHODS
+from eagle2.settings import Sampling, TreeShape
 from eagle2.trace import files as trace_files
 
 ROOT = Path(__file__).resolve().parents[2]

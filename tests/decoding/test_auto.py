@@ -9,9 +9,8 @@ from tiny import FAMILIES, VOCAB, random_engine
 from eagle2.decoding.budget import Costs, best_budget, rows_fed, width
 from eagle2.decoding.cost_timing import ROWS
 from eagle2.models.target import Target
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 
 PROMPT = [(11 * i + 2) % VOCAB for i in range(12)]
 SHAPE = TreeShape(3, 4, 12)

@@ -8,7 +8,8 @@ from fakes import ScriptedTarget, backwards, committed, counting, hashed, script
 
 from eagle2.analysis import metrics
 from eagle2.decoding.engine import Engine
-from eagle2.settings import METHODS, Sampling, TreeShape
+from eagle2.methods import METHODS
+from eagle2.settings import Sampling, TreeShape
 from eagle2.trace.rules import faults
 
 PROMPT = [5, 0]

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from eagle2.decoding.policy import EAGLE_PATHS, make_policy
+from eagle2.decoding.policy import make_policy
 from eagle2.drafters.base import grow_tree
-from eagle2.settings import EAGLE_SHAPE, METHODS, TreeShape, pool_size
+from eagle2.methods import EAGLE_PATHS, METHODS
+from eagle2.settings import TreeShape, pool_size
 
 # Log-probabilities after each path of tokens: a drafter over tokens 0..3 written down as a table.
 # Values: 0 .5, 1 .3, 2 .15; under 0: .2 (token 3), .15 (0), ...; under 1: .27 (0), ...
@@ -82,7 +83,7 @@ def test_top_k_1_is_a_chain():
 
 def test_eagle_s_static_tree_has_25_nodes_in_five_levels():
     policy = make_policy("eagle", TreeShape(), 100)
-    assert policy.shape == EAGLE_SHAPE == TreeShape(4, 5, 25)
+    assert policy.shape == TreeShape.around(EAGLE_PATHS) == TreeShape(4, 5, 25)
     assert [sum(len(path) == depth for path in EAGLE_PATHS) for depth in range(1, 6)] == [4, 8, 8, 3, 2]
 
 

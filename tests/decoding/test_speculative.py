@@ -18,9 +18,8 @@ from eagle2.decoding.sampling import ACCEPTANCE, DRAFT, RESIDUAL, stream
 from eagle2.decoding.verify import accept_or_replace, acceptance, residual
 from eagle2.drafters.draft_model import IndependentDrafter
 from eagle2.models.target import Target
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 from eagle2.trace.rules import contradictions, faults
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])

@@ -8,8 +8,9 @@ from eagle2.analysis import metrics
 from eagle2.decoding.engine import Engine
 from eagle2.decoding.policy import make_policy
 from eagle2.drafters.draft_model import IndependentDrafter
+from eagle2.methods import METHODS
 from eagle2.models.target import Target
-from eagle2.settings import METHODS, Sampling, TreeShape
+from eagle2.settings import Sampling, TreeShape
 from eagle2.trace.rules import faults
 
 PROMPT = [3, 14, 15, 9, 2, 6]

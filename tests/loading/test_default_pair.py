@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from eagle2.analysis import metrics
-from eagle2.settings import METHODS, Sampling, TreeShape
+from eagle2.methods import METHODS
+from eagle2.settings import Sampling, TreeShape
 from eagle2.trace.rules import faults
 
 pytestmark = pytest.mark.model

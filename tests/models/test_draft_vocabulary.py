@@ -15,9 +15,8 @@ from eagle2.drafters.eagle import EagleDrafter
 from eagle2.loading.load import move
 from eagle2.models.draft_vocabulary import offsets, target_ids
 from eagle2.models.target import Target
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 
 PROMPT = [(11 * i + 2) % VOCAB for i in range(12)]
 IDS = torch.tensor([3, 7, 50])

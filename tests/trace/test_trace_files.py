@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from fixtures_edges import FIRST, SECOND, TRACE, plain_round, refusal, written
 
+from eagle2.settings import Settings
 from eagle2.trace import files as trace_files
 from eagle2.trace.files import TraceError, from_json, to_json
-from eagle2.trace.rounds import Node, Round, Settings
+from eagle2.trace.rounds import Node, Round
 
 
 class TestRound:

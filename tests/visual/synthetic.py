@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 
-from eagle2.settings import Sampling, TreeShape
-from eagle2.trace.rounds import ROOT, Check, Pair, Round, Settings, Trace
+from eagle2.settings import Sampling, Settings, TreeShape
+from eagle2.trace.rounds import ROOT, Check, Pair, Round, Trace
 
 # fmt: off
 WORDS = (

@@ -1,7 +1,6 @@
 """What tests of turns and visits share: settings of a short run, and running it to its end."""
 
-from eagle2.settings import Sampling, TreeShape
-from eagle2.trace.rounds import Settings
+from eagle2.settings import Sampling, Settings, TreeShape
 from visual.server.conversation import Turn, advance
 
 SETTINGS = Settings("eagle2", TreeShape(3, 3, 8), Sampling(), 20)

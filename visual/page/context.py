@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import gradio as gr
 
-from eagle2.trace.rounds import Settings
+from eagle2.settings import Settings
 from visual.figures import per_round
 from visual.figures.token_labels import note
 from visual.page import chat, html

@@ -6,21 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eagle2.methods import DRAFT_MODEL, DRAFTERS, LOOKUP, drafter_of
-from eagle2.settings import (
-    AUTO,
-    EAGLE_PATHS,
-    METHODS,
-    STATIC,
-    WALK,
-    Sampling,
-    TreeShape,
-    effective_shape,
-    pool_size,
-    rule_of,
-)
-from eagle2.trace.rounds import Settings
-from eagle2.tree_paths import Paths, PathsError, extent, parse, to_text
+from eagle2.methods import DRAFT_MODEL, DRAFTERS, EAGLE_PATHS, LOOKUP, METHODS, STATIC, WALK, drafter_of, method
+from eagle2.settings import Sampling, Settings, TreeShape, effective_shape, pool_size
+from eagle2.tree_paths import Paths, PathsError, parse, to_text
 from visual.figures.token_labels import for_html, note
 from visual.words.say import say
 
@@ -130,7 +118,7 @@ class Form:
 
 def drafters(methods: Sequence[str]) -> tuple[str, ...]:
     """What can be chosen as drafter beside these methods; first "", the method's own."""
-    return ("", *(who for who in DRAFTERS if who != DRAFT_MODEL or "sps" in methods))
+    return ("", *(who for who in DRAFTERS if who != DRAFT_MODEL or any(method(m).drafter == who for m in methods)))
 
 
 def check_length(kind: str, text: str, language: str = "en") -> None:
@@ -154,27 +142,28 @@ def explain(form: Form, most_new_tokens: int, language: str = "en") -> str:
         settings = form.settings(most_new_tokens, language)
     except ValueError as error:
         return note(str(error), alert=True)
-    method, asked = settings.policy, settings.shape
-    lookup = drafter_of(method, settings.drafter) == LOOKUP
-    shape = extent(settings.paths) if settings.paths else effective_shape(method, asked, 1 if lookup else 2**31)
-    lines = [say(f"method.{method}", language)]
+    row, asked = settings.method, settings.shape
+    lookup = drafter_of(row.name, settings.drafter) == LOOKUP
+    paths = settings.paths
+    shape = TreeShape.around(paths) if paths else effective_shape(row.name, asked, 1 if lookup else 2**31)
+    lines = [say(f"method.{row.name}", language)]
     if settings.drafter:
         lines.append(say("form.drafted_by", language, drafter=say(f"drafter.{settings.drafter}", language)))
     if shape is None:
         lines.append(say("form.cost_plain", language))
     else:
-        static = method in ("eagle", STATIC)
+        static = row.static
         drafted = shape.max_nodes if static else pool_size(shape.top_k, shape.depth)
         sums = {"k": shape.top_k, "d": shape.depth, "less": shape.depth - 1, "pool": drafted, "kept": shape.max_nodes}
         pool = "form.pool_chain" if shape.top_k == 1 else "form.pool"
-        pool = "form.pool_static" if static else {AUTO: "form.pool_auto"}.get(method, pool)
+        pool = "form.pool_static" if static else "form.pool_auto" if row.needs_costs else pool
         lines.append(say("form.pool_lookup" if lookup else pool, language, **sums))
-        cost = "form.cost_lookup" if lookup else {AUTO: "form.cost_auto"}.get(method, "form.cost")
+        cost = "form.cost_lookup" if lookup else "form.cost_auto" if row.needs_costs else "form.cost"
         lines.append(say(cost, language, rows=shape.max_nodes + 1, passes=shape.depth, most=shape.depth + 1))
         if not static and shape.max_nodes != asked.max_nodes:
             lines.append(say("form.clamped", language, asked=asked.max_nodes, kept=shape.max_nodes))
         if static and asked != shape:
             lines.append(say("form.fixed", language))
-    sampled = "form.sampled" if rule_of(method, settings.sampling) == WALK else "form.sampled_sps"
+    sampled = "form.sampled" if settings.rule == WALK else "form.sampled_sps"
     lines.append(say("form.greedy" if settings.sampling.greedy else sampled, language, seed=settings.sampling.seed))
     return "".join(f"<p>{for_html(line)}</p>" for line in lines)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eagle2.analysis import metrics
-from eagle2.settings import WALK
+from eagle2.methods import WALK
 from eagle2.trace.rounds import Pair
 from visual.figures.token_labels import for_html
 from visual.server.conversation import Turn
@@ -42,7 +42,7 @@ def method_chip(turn: Turn, language: str) -> str:
     if s.drafter:
         name = f"{name} · {say(f'drafter.{s.drafter}', language)}"
     drafted = [r for r in turn.rounds if r.drafted]
-    if s.policy in ("plain", "eagle") or not drafted:
+    if not drafted or not (s.method.uses or s.paths):
         return chip(name)
     if s.paths is not None:
         return chip(f"{name} · {say('chip.own', language, d=max(map(len, s.paths)), m=len(s.paths))}")

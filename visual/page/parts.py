@@ -8,6 +8,7 @@ from dataclasses import replace
 import gradio as gr
 
 from eagle2.analysis.recut import LIKELIEST
+from eagle2.methods import STATIC
 from visual import figures
 from visual.figures.over_rounds import HEIGHT
 from visual.figures.token_labels import for_html
@@ -38,7 +39,7 @@ PROMPTS = (
     "Why is the sky blue? Answer in two sentences.",
     "Count from 1 to 30.",
 )
-RECUT_METHODS = tuple(method for method in LIKELIEST if method != "static")
+RECUT_METHODS = tuple(name for name in LIKELIEST if name != STATIC)
 PRESETS = {
     "static": ("eagle", "eagle2"),
     "chain": ("chain", "eagle2"),

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from eagle2.analysis.regrow import check_pair
 from eagle2.decoding.budget import Costs
-from eagle2.settings import AUTO, TreeShape
-from eagle2.trace.rounds import Pair, Round, Settings, Trace
+from eagle2.settings import Settings, TreeShape
+from eagle2.trace.rounds import Pair, Round, Trace
 from visual.server.loads import Load
 
 MOST_REPLACED = 16
@@ -93,7 +93,7 @@ class Turn:
         s = self.settings
         policy = engine.policy(s.tree, s.shape, s.drafter)
         self.effective = policy.shape if policy else None
-        self.costs = engine.costs_with(s.drafter) if s.policy == AUTO else None
+        self.costs = engine.costs_with(s.drafter) if s.method.needs_costs else None
         self.source = rounds_of(self, engine)
 
     def trace(self) -> Trace:

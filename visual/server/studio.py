@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from eagle2.analysis import metrics
 from eagle2.analysis.regrow import check_pair, regrow
+from eagle2.methods import DRAFT_MODEL, METHODS, STATIC, WALK
 from eagle2.progress import Cancelled
-from eagle2.settings import AUTO, METHODS, STATIC, WALK, Sampling
-from eagle2.trace.rounds import Pair, Round, Settings, Trace
+from eagle2.settings import Sampling, Settings
+from eagle2.trace.rounds import Pair, Round, Trace
 from visual.page.html import Comparison
 from visual.server.conversation import Turn, absorb, advance
 from visual.server.loads import Load, Used, describe
@@ -57,7 +58,7 @@ class Options:
     @property
     def methods(self) -> tuple[str, ...]:
         """What visitors can choose from: "sps" only where its draft model was given; last, a tree of their own."""
-        return (*(method for method in METHODS if method != "sps" or self.draft_model), STATIC)
+        return (*(name for name, row in METHODS.items() if row.drafter != DRAFT_MODEL or self.draft_model), STATIC)
 
 
 class Studio:
@@ -205,7 +206,7 @@ class Studio:
     def engine_for(self, settings: Settings) -> object:
         """The engine; where the method decides by what rounds cost, it knows that of the machine they will run on."""
         engine = self.engine()
-        if self._worker is None or settings.policy != AUTO:
+        if self._worker is None or not settings.method.needs_costs:
             return engine
         from eagle2.loading.load import move
 

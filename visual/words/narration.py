@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eagle2.analysis.target_choices import by_value
-from eagle2.settings import REJECTION
+from eagle2.methods import REJECTION
 from eagle2.trace.rounds import ROOT, Round
 from visual.figures.phases import FED, NEW, Phase, walk
 from visual.figures.token_labels import token_label

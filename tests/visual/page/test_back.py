@@ -10,9 +10,8 @@ from turns import SETTINGS, finish
 
 from eagle2.analysis.recut import cut_again
 from eagle2.analysis.regrow import regrow
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 from visual.server.conversation import Turn, advance
 
 CHAIN = Settings("chain", TreeShape(1, 2, 2), Sampling(), 20)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from eagle2.settings import METHODS, Sampling, TreeShape
-from eagle2.trace.rounds import Settings
+from eagle2.methods import METHODS
+from eagle2.settings import Sampling, Settings, TreeShape
 from visual.figures.token_labels import for_html
 from visual.page.form import MOST, MOST_SEED, NUMBERS, Form, explain
 from visual.server.studio import Options

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from fixtures_edges import FIRST, SECOND, TRACE, plain_round
 
-from eagle2.trace.rounds import Pair, Round, Settings
+from eagle2.settings import Settings
+from eagle2.trace.rounds import Pair, Round
 from visual.figures.token_labels import for_html
 from visual.page.html import Comparison, chips, metrics_table
 from visual.server.conversation import Turn

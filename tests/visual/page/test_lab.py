@@ -11,9 +11,8 @@ import pytest
 
 from eagle2.examples import paper_figures
 from eagle2.examples.recordings import RECORDINGS
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 from visual.page.context import Common
 from visual.page.form import Form
 from visual.page.parts import FIGURES, PRESETS

@@ -9,8 +9,7 @@ from urllib.parse import parse_qsl
 import gradio as gr
 import pytest
 
-from eagle2.settings import Sampling, TreeShape
-from eagle2.trace.rounds import Settings
+from eagle2.settings import Sampling, Settings, TreeShape
 from visual.page import language_switch
 from visual.page.context import Common
 from visual.page.form import FIELDS, Form

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tiny_round import ROUND, TOKENS
 
 from eagle2.analysis import metrics
-from eagle2.settings import EAGLE_PATHS, EAGLE_SHAPE, Sampling, TreeShape
-from eagle2.trace.rounds import ROOT, Pair, Settings
+from eagle2.methods import EAGLE_PATHS
+from eagle2.settings import Sampling, Settings, TreeShape
+from eagle2.trace.rounds import ROOT, Pair
 from visual.page.context import Common
 from visual.page.form import Form, explain
 from visual.page.tabs.running import Running
@@ -249,7 +250,7 @@ class TestForm:
         assert say("form.cost", rows=4, passes=2, most=3) in told
         assert "top_k, depth and max_nodes have no effect here" in told
         assert "has no parent" in explain(Form(method="static", tree="[1, 0]"), 512)
-        shape = EAGLE_SHAPE
+        shape = TreeShape.around(EAGLE_PATHS)
         fixed = Form("static", shape.top_k, shape.depth, shape.max_nodes)
         assert "no effect" not in explain(fixed, 512)
 

@@ -9,9 +9,8 @@ from fixtures_edges import TRACE
 from synthetic import run
 from turns import SETTINGS, finish
 
-from eagle2.settings import Sampling, TreeShape
+from eagle2.settings import Sampling, Settings, TreeShape
 from eagle2.trace import files as trace_files
-from eagle2.trace.rounds import Settings
 from visual.server.conversation import Visit, advance
 
 

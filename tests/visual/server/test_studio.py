@@ -14,8 +14,7 @@ import gradio as gr
 import pytest
 import tiny_pair
 
-from eagle2.settings import Sampling, TreeShape
-from eagle2.trace.rounds import Settings
+from eagle2.settings import Sampling, Settings, TreeShape
 from visual.page import page
 from visual.page.context import Common
 from visual.page.form import Form
@@ -186,7 +185,7 @@ def refuse(*_):
     raise RuntimeError("CUDA was touched in the main process")
 
 torch.cuda._lazy_init = refuse
-from eagle2.trace.rounds import Settings
+from eagle2.settings import Settings
 from eagle2.settings import Sampling, TreeShape
 from visual.server import studio as module
 from visual.server.conversation import Visit

@@ -12,7 +12,8 @@ from dataclasses import replace
 import gradio as gr
 
 from eagle2.analysis import aligned_runs
-from eagle2.trace.rounds import Pair, Settings
+from eagle2.settings import Settings
+from eagle2.trace.rounds import Pair
 from visual import figures
 from visual.figures.token_labels import for_html, token_label
 from visual.page import chat, html

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import gradio as gr
 
-from eagle2.settings import STATIC
+from eagle2.methods import STATIC
 from visual.page import chat, html
 from visual.page.context import Common
 from visual.page.form import Form, check_length

@@ -12,7 +12,8 @@ import gradio as gr
 
 from eagle2.analysis.recut import as_round, cut_again, outcome
 from eagle2.analysis.target_choices import choices
-from eagle2.trace.rounds import Round, Settings
+from eagle2.settings import Settings
+from eagle2.trace.rounds import Round
 from visual import figures
 from visual.figures.token_labels import for_html
 from visual.page import chat, html

@@ -13,7 +13,7 @@ import gradio as gr
 
 from eagle2.analysis import static_trees
 from eagle2.analysis.recut import places
-from eagle2.settings import EAGLE_PATHS
+from eagle2.methods import EAGLE_PATHS
 from eagle2.tree_paths import Paths, to_json, to_text
 from visual.figures.token_labels import for_html, note
 from visual.page import html

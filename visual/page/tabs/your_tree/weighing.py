@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from eagle2.analysis import static_trees
 from eagle2.analysis.recut import cut_again, outcome, places
 from eagle2.analysis.target_choices import choices
-from eagle2.settings import EAGLE_PATHS, STATIC
-from eagle2.trace.rounds import Round, Settings, Trace
-from eagle2.tree_paths import Paths, extent, ordered
+from eagle2.methods import STATIC
+from eagle2.settings import Settings, TreeShape
+from eagle2.trace.rounds import Round, Trace
+from eagle2.tree_paths import Paths, ordered
 from visual.server.conversation import Turn
 
 ROWS = ("own", "eagle", "same", "recorded")
@@ -91,8 +92,8 @@ class Weighing:
         return self._once((turn.run, len(rounds)), lambda: [static_trees.way(rounds, index, own) for index in drafted])
 
     def _mean(self, turn: Turn, trace: Trace, settings: Settings) -> Brought | None:
-        if settings.policy in ("eagle", STATIC):
-            found = static_trees.mean(set(settings.paths or EAGLE_PATHS), self.ways(turn))
+        if settings.method.static:
+            found = static_trees.mean(set(settings.fixed_paths), self.ways(turn))
             return found and Brought(found.tokens, found.settled)
         key = (turn.run, len(trace.rounds), settings.policy, settings.shape)
         return self._once(key, lambda: _dynamic_mean(trace, settings))
@@ -124,10 +125,10 @@ def _row(trace: Trace, index: int, key: str, settings: Settings) -> Row | None:
         made = cut_again(trace, index, settings)
     except ValueError:
         return None
-    if settings.policy in ("eagle", STATIC):
-        tree = settings.paths or EAGLE_PATHS
+    if settings.method.static:
+        tree = settings.fixed_paths
         length, settled = static_trees.accepted(set(tree), static_trees.way(trace.rounds, index, trace.settings.paths))
-        shape, predicted = extent(tree), 1 + sum(r.value[node] for node in made.kept)
+        shape, predicted = TreeShape.around(tree), 1 + sum(r.value[node] for node in made.kept)
         here = Brought(length + 1, settled)
         return Row(key, settings, shape.max_nodes, shape.depth, predicted, made.exact, here)
     if not made.exact:
