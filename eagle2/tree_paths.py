@@ -59,6 +59,13 @@ def spelled(path: Sequence[int] | int) -> str:
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
+def as_paths(policy: object) -> Paths:
+    """A policy that is no method's name, as paths. Raises TypeError for what is no list of lists."""
+    if not isinstance(policy, Sequence) or not all(isinstance(path, Sequence) for path in policy):
+        raise TypeError(f"policy must be a method's name or a list of paths (lists of child ranks), not {policy!r}")
+    return tuple(map(tuple, policy))
+
+
 def ordered(paths: Iterable[Sequence[int]]) -> Paths:
     """Shallower first, then by rank: the order in which a static tree is drafted and verified."""
     return tuple(sorted(map(tuple, paths), key=lambda path: (len(path), path)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eagle2.methods import WALK
 from eagle2.settings import Settings
 from eagle2.trace.rounds import Pair, Round, Trace
@@ -27,16 +29,8 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
         )
     if settings.method.needs_costs and trace.costs is not None:
         engine = engine.deciding_by(trace.costs)
-    rounds = engine.rounds(
-        trace.prompt_ids,
-        settings.shape,
-        run.sampling,
-        run.max_new_tokens,
-        settings.tree,
-        after=trace.rounds[:index],
-        drafter=settings.drafter,
-        rule=rule,
-    )
+    asked = replace(settings, sampling=run.sampling, max_new_tokens=run.max_new_tokens)
+    rounds = engine.run(trace.prompt_ids, asked, after=trace.rounds[:index], rule=rule)
     try:
         return next(rounds)
     finally:

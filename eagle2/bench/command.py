@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -23,11 +23,18 @@ from eagle2.bench.results import Result, phases, results
 from eagle2.bench.table import overhead_table, table, time_table
 from eagle2.decoding.engine import Engine
 from eagle2.fingerprint import fingerprint
+from eagle2.trace.rounds import Round
 from eagle2.tree_paths import to_text
+
+RECORDED = "eagle2"
+"""The method whose rounds are recorded for the figures."""
 
 
 def run(options: argparse.Namespace) -> None:
-    """The whole command. Raises ValueError or OSError in one sentence; what can be checked before loading is."""
+    """The whole command. `options.figures`: (results, phases, recorded rounds) -> figures by file name.
+
+    Raises ValueError or OSError in one sentence; what can be checked before loading is.
+    """
     plan = make_plan(options)
     questions = chosen_questions(options)
     if options.json and not options.json.absolute().parent.is_dir():
@@ -56,11 +63,22 @@ def run(options: argparse.Namespace) -> None:
             where |= {f"{cost.method} outside": cost.outside, f"{cost.method} recording": cost.recording}
         options.json.write_text(to_json(made, where), encoding="utf-8")
     if options.out:
-        from eagle2.bench import pictures  # only here are plotly and the page's looks needed
-
         names = {method.name for method in plan.methods}
-        rounds = pictures.recorded(engine, plan, questions) if pictures.RECORDED in names else []
-        pictures.write(options.out, pictures.pages(made, spent, rounds))
+        rounds = recorded(engine, plan, questions) if RECORDED in names else []
+        for name, figure in options.figures(made, spent, rounds).items():  # plotly's script goes once beside them
+            figure.write_html(options.out / f"{name}.html", include_plotlyjs="directory")
+
+
+def recorded(engine: Engine, plan: Plan, questions: Sequence[work.Question]) -> list[Round]:
+    """All rounds of EAGLE-2's answers to first turns, one run after another, at the plan's first temperature.
+
+    They are run apart from the measurements, since recording takes time.
+    """
+    sampling = plan.sampling(plan.temperatures[0])
+    rounds: list[Round] = []
+    for ids in tqdm(measure.first_prompts(engine, questions), unit="prompt", desc="recording"):
+        rounds += engine.rounds(ids, plan.shape, sampling, plan.max_new_tokens, RECORDED)
+    return rounds
 
 
 def chosen_questions(options: argparse.Namespace) -> list[work.Question]:

@@ -27,6 +27,7 @@ from eagle2.methods import AUTO, DRAFT_MODEL, LOOKUP, RULES, STATIC, WALK, combi
 from eagle2.models.target import Target
 from eagle2.settings import Sampling, Settings, TreeShape, check_ids, check_integer
 from eagle2.trace.rounds import Pair, Round, Trace
+from eagle2.tree_paths import as_paths
 
 LIVE_RUNS = 4
 """Runs whose caches are kept at once."""
@@ -100,19 +101,46 @@ class Engine:
         drafter: str | None = None,
         rule: str | None = None,
     ) -> Iterator[Round]:
+        """`run` with settings given one by one.
+
+        policy: a method's name, or a static tree as paths of child ranks; "eagle", paths and "plain" ignore `shape`
+        (`policy` returns the shape actually used). drafter: one of `methods.DRAFTERS`, None for the method's own.
+        """
+        _check_type("shape", shape, TreeShape)
+        _check_type("sampling", sampling, Sampling)
+        named = isinstance(policy, str)
+        settings = Settings(
+            policy if named else STATIC,
+            shape or TreeShape(),
+            sampling or Sampling(),
+            max_new_tokens,
+            None if named else as_paths(policy),
+            drafter,
+        )
+        return self.run(ids, settings, stop=stop, record=record, after=after, rule=rule)
+
+    def run(
+        self,
+        ids: Sequence[int],
+        settings: Settings,
+        *,
+        stop: StopRule | None = None,
+        record: bool = True,
+        after: Sequence[Round] = (),
+        rule: str | None = None,
+    ) -> Iterator[Round]:
         """Generate after `ids`, one round per `next()`; all rounds' `committed` together equal `plain`.
 
-        policy: a method's name, or a static tree as paths of child ranks; "eagle", paths and "plain" bring their own
-        shape (`policy` tells what is in effect). stop: see `StopRule`. record: fill in nodes
-        and checks; without it rounds hold ids, counts and times only. after: rounds of an earlier, unfinished call with
-        the same arguments; the run goes on behind them (same seed, same tokens). drafter: one of `methods.DRAFTERS`,
-        None for the method's own. rule: how drafts are verified (`methods.RULES`), None for the method's own, which for
-        "sps" above temperature 0 is rejection sampling of a sampled chain: the same distribution, not the same tokens.
-        Everything is checked at the call: raises TypeError or ValueError in one sentence.
+        stop: see `StopRule`. record: fill in nodes and checks; without it rounds hold ids, counts and times only.
+        after: rounds of an earlier, unfinished call with the same arguments; the run continues after them (same seed,
+        same tokens). rule: how drafts are verified (`methods.RULES`), None for the method's own, which for "sps" above
+        temperature 0 is rejection sampling of a sampled chain: the same distribution, not the same tokens. Everything
+        is checked at the call: raises TypeError or ValueError in one sentence.
         """
-        chosen = self.policy(policy, shape, drafter)
-        run = self._run(ids, sampling, max_new_tokens, stop, chosen, self.drafter_of(policy, drafter), record)
-        run.rule = _rule(_name(policy, drafter), run.sampling, rule)
+        chosen = self.policy(settings.tree, settings.shape, settings.drafter)
+        who = self.drafter_of(settings.tree, settings.drafter)
+        run = self._run(ids, settings.sampling, settings.max_new_tokens, stop, chosen, who, record)
+        run.rule = _rule(settings.policy, run.sampling, rule)
         if len(after):
             self._resume(run, after)
         return self._iterate(run)

@@ -18,7 +18,7 @@ from eagle2.decoding.budget import Costs, best_budget, rows_fed, width
 from eagle2.decoding.tree import Pool, best
 from eagle2.methods import STATIC, method
 from eagle2.settings import TreeShape, effective_shape
-from eagle2.tree_paths import checked
+from eagle2.tree_paths import Paths, as_paths, checked
 
 
 class Policy(Protocol):
@@ -170,9 +170,7 @@ def make_policy(
     clamped by `effective_shape`; raises ValueError for unknown names, impossible paths and missing costs.
     """
     if not isinstance(policy, str):
-        if not isinstance(policy, Sequence) or not all(isinstance(path, Sequence) for path in policy):
-            raise TypeError(f"policy must be a method's name or a list of paths (lists of child ranks), not {policy!r}")
-        return _static(STATIC, policy, vocabulary)
+        return _static(STATIC, as_paths(policy), vocabulary)
     effective, row = effective_shape(policy, shape, vocabulary), method(policy)
     if effective is None:
         return None
@@ -185,8 +183,8 @@ def make_policy(
     return Dynamic(policy, effective, row.by_value, row.rerank)
 
 
-def _static(name: str, paths: Sequence[Sequence[int]], vocabulary: int) -> Static:
-    static = Static(name, tuple(tuple(path) for path in paths))
+def _static(name: str, paths: Paths, vocabulary: int) -> Static:
+    static = Static(name, paths)
     if static.shape.top_k > vocabulary:
         raise ValueError(
             f"the static tree asks for {static.shape.top_k} children, the drafter knows {vocabulary} tokens"

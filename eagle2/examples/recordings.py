@@ -47,7 +47,7 @@ def record(engine: Engine, folder: Path = FOLDER, method: str = "eagle2", drafte
         messages = [{"role": "user", "content": wanted.prompt}]
         ids = engine.encode_chat(messages) + engine.encode_answer(wanted.begun)
         s = Settings(method, wanted.shape, wanted.sampling, wanted.max_new_tokens, drafter=drafter)
-        rounds = list(engine.rounds(ids, s.shape, s.sampling, s.max_new_tokens, s.policy, drafter=s.drafter))
+        rounds = list(engine.run(ids, s))
         if wanted.begun:
             messages.append({"role": "assistant", "content": wanted.begun})
         path = folder / f"{wanted.name}.json.gz"

@@ -145,7 +145,7 @@ class TestGenerate:
         save_file({name: torch.zeros_like(t) for name, t in tensors.items()}, tmp_path / "model.safetensors")
         deaf = ["Hi", "--max-new-tokens", "20", *pair[:3], str(tmp_path), *pair[4:]]
         _, out, err = run(capsys, *deaf)
-        assert err.startswith("hint: the head's guesses are hardly ever right: it may belong to another target")
+        assert err.startswith("hint: the head's proposals are almost never right: it may belong to another target")
         plain = run(capsys, *deaf, "--method", "plain")
         assert plain[2] == ""
         assert out.rpartition("\n20 tokens")[0] == plain[1].rpartition("\n20 tokens")[0]

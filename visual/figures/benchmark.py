@@ -10,11 +10,23 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from eagle2.bench.results import Phases, Result, overall
+from eagle2.trace.rounds import Round
 from visual.figures import theme
+from visual.figures.over_rounds import acceptance_by_position, reliability, tau_by_max_nodes
 from visual.figures.per_round import TIME_COLORS, TIME_PATTERNS, layout
 from visual.words.say import say
 
 PHASES = ("draft", "verify", "rest")
+
+
+def pages(made: Sequence[Result], phases: Sequence[Phases], rounds: Sequence[Round]) -> dict[str, go.Figure]:
+    """All figures of a benchmark, by file name. rounds: recorded; figures that need them are left out where empty."""
+    drawn = {"time-by-method": time_by_method(phases), "gain-by-nodes": gain_by_nodes(made, phases)}
+    if rounds:
+        drawn["acceptance-by-position"] = acceptance_by_position(rounds)
+        drawn["reliability"] = reliability(rounds)
+        drawn["tau-by-max-nodes"] = tau_by_max_nodes(rounds)
+    return drawn
 
 
 def time_by_method(phases: Sequence[Phases], look: str = "light", language: str = "en") -> go.Figure:

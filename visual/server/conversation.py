@@ -269,10 +269,7 @@ def advance(turn: Turn, engine: object) -> Round:
 
 def rounds_of(turn: Turn, engine: object) -> Iterator[Round]:
     """The rounds still to come of an open run."""
-    s = turn.settings
-    return engine.rounds(
-        turn.prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=turn.rounds, drafter=s.drafter
-    )
+    return engine.run(turn.prompt_ids, turn.settings, after=turn.rounds)
 
 
 def absorb(turn: Turn, made: Round, engine: object) -> None:

@@ -278,10 +278,7 @@ class Studio:
         from eagle2.loading.load import move
 
         engine = move(self.engine(), WORKER_DEVICE, costs)
-        s = settings
-        yield from engine.rounds(
-            prompt_ids, s.shape, s.sampling, s.max_new_tokens, s.tree, after=after, drafter=s.drafter
-        )
+        yield from engine.run(prompt_ids, settings, after=after)
 
 
 def release() -> None:
