@@ -51,15 +51,21 @@ def check_ids(ids: Sequence[int], vocabulary: int, context_limit: int) -> list[i
             f"the prompt has {len(ids)} tokens and the model's context holds {context_limit}, new tokens included; "
             f"shorten it to {context_limit - 1} tokens or fewer"
         )
-    prompt = []
+    return check_tokens(ids, vocabulary, "the prompt")
+
+
+def check_tokens(ids: Iterable[int], vocabulary: int, where: str) -> list[int]:
+    """Token ids as a list of ints. Raises TypeError or ValueError in one sentence; on a GPU a wrong one would end the
+    process. where: what they are, for the sentence."""
+    checked_ids = []
     for place, token in enumerate(ids):
         try:
-            prompt.append(operator.index(None if isinstance(token, bool) else token))
+            checked_ids.append(operator.index(None if isinstance(token, bool) else token))
         except TypeError as error:
-            raise TypeError(f"id {place} of the prompt is {token!r}; it must be an integer") from error
-        if not 0 <= prompt[-1] < vocabulary:
-            raise ValueError(f"id {place} of the prompt is {token}; the vocabulary has ids 0 to {vocabulary - 1}")
-    return prompt
+            raise TypeError(f"id {place} of {where} is {token!r}; it must be an integer") from error
+        if not 0 <= checked_ids[-1] < vocabulary:
+            raise ValueError(f"id {place} of {where} is {token}; the vocabulary has ids 0 to {vocabulary - 1}")
+    return checked_ids
 
 
 @dataclass(frozen=True)

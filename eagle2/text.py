@@ -133,27 +133,46 @@ class TextBefore:
         return held
 
 
-def stop_strings(tokenizer: object, strings: Sequence[str]) -> Callable[[list[int]], int | None]:
-    """A stop rule: end before the first token that reaches into one of `strings`.
+class StopStrings:
+    """A stop rule: a run ends before the first token that reaches into one of `strings`, in whatever round that began.
 
     Raises TypeError for anything but a list of strings, ValueError where one is empty.
     """
-    if isinstance(strings, str) or not all(isinstance(string, str) for string in strings):
-        raise TypeError(f"stop strings must be a list of strings, not {strings!r}")
-    if not all(strings):
-        raise ValueError("a stop string is empty; give at least one character, or no stop string")
 
-    def rule(new_ids: list[int]) -> int | None:
-        text = tokenizer.decode(new_ids, skip_special_tokens=True)
-        found = [place for place in map(text.find, strings) if place >= 0]
-        if not found:
-            return None
+    def __init__(self, tokenizer: object, strings: Sequence[str]) -> None:
+        if isinstance(strings, str) or not all(isinstance(string, str) for string in strings):
+            raise TypeError(f"stop strings must be a list of strings, not {strings!r}")
+        if not all(strings):
+            raise ValueError("a stop string is empty; give at least one character, or no stop string")
+        self._tokenizer, self._strings = tokenizer, tuple(strings)
+
+    def __call__(self, new_ids: list[int]) -> int | None:
+        """How many of the ids stay, once a stop string has come."""
+        text = self._text(new_ids)
+        found = [place for place in map(text.find, self._strings) if place >= 0]
+        return self._before(new_ids, min(found)) if found else None
+
+    def undecided(self, new_ids: list[int]) -> int:
+        """How many of the last ids may turn out to reach into a stop string that has only begun."""
+        text = self._text(new_ids)
+        whole = text.rstrip("\ufffd")  # an unfinished character may become the first of one
+        begun = max((n for s in self._strings for n in range(1, len(s)) if whole.endswith(s[:n])), default=0)
+        return len(new_ids) - self._before(new_ids, len(whole) - begun)
+
+    def _before(self, new_ids: list[int], place: int) -> int:
+        """The largest number of first ids whose text ends at `place` or before."""
         keep = len(new_ids)
-        while keep and len(tokenizer.decode(new_ids[:keep], skip_special_tokens=True)) > min(found):
+        while keep and len(self._text(new_ids[:keep])) > place:
             keep -= 1
         return keep
 
-    return rule
+    def _text(self, ids: list[int]) -> str:
+        return self._tokenizer.decode(ids, skip_special_tokens=True)
+
+
+def stop_strings(tokenizer: object, strings: Sequence[str]) -> StopStrings:
+    """The stop rule of some strings; see `StopStrings`."""
+    return StopStrings(tokenizer, strings)
 
 
 def speller(tokenizer: object | None) -> Callable[[int], bytes]:

@@ -25,7 +25,7 @@ from eagle2.drafters.base import Drafter
 from eagle2.drafters.prompt_lookup import NgramDrafter
 from eagle2.methods import AUTO, DRAFT_MODEL, LOOKUP, RULES, STATIC, WALK, combine, drafter_of, method
 from eagle2.models.target import Target
-from eagle2.settings import Sampling, Settings, TreeShape, check_ids, check_integer
+from eagle2.settings import Sampling, Settings, TreeShape, check_ids, check_integer, check_tokens
 from eagle2.trace.rounds import Pair, Round, Trace
 from eagle2.tree_paths import as_paths
 
@@ -160,7 +160,8 @@ class Engine:
     def check(self, ids: Sequence[int], new_ids: Sequence[int], sampling: Sampling) -> lossless.Verdict:
         """Whether `new_ids` are what plain decoding writes after `ids`; other runs take their turns meanwhile."""
         prompt = check_ids(ids, self.target.vocab_size, self.target.context_limit)
-        steps = lossless.steps(self.target, prompt, new_ids, sampling)
+        written = check_tokens(new_ids, self.target.vocab_size, "the text to check")
+        steps = lossless.steps(self.target, prompt, written, sampling)
         checked = []
         while True:
             with self._lock:
@@ -269,7 +270,7 @@ class Engine:
         for place, r in enumerate(after):
             _check_type(f"round {place} of after", r, Round)
             root_at = len(run.ids) - (place > 0)  # round 0 commits its own root
-            run.output.new += r.committed
+            run.output.new += check_tokens(r.committed, self.target.vocab_size, f"round {place} of after")
             if (r.index, r.prefix_length) != (place, root_at) or run.ids[root_at : root_at + 1] != [r.root]:
                 raise ValueError(f"round {place} of after does not follow from this prompt and the rounds before it")
             if r.finish is not None:
@@ -278,16 +279,31 @@ class Engine:
             raise ValueError(
                 f"the run has {len(run.output.new)} new ids already; max_new_tokens, or the context, must leave room"
             )
-        run.output.taken, run.index = len(run.output.new), len(after)
+        run.output.taken = run.output.rounded = len(run.output.new)
+        run.index = len(after)
 
     def _iterate(self, run: Run) -> Iterator[Round]:
+        held: list[Round] = []  # rounds that end in what may be the beginning of a stop string
         try:
             while run.output.finish is None:
                 with self._lock, self._memory_told(run):
-                    result = self._stepper.step(run)
-                yield result
+                    held.append(self._stepper.step(run))
+                yield from self._ready(run.output, held)
         finally:
             self._live.drop(run)
+
+    @staticmethod
+    def _ready(output: Output, held: list[Round]) -> list[Round]:
+        """Take from `held` the rounds whose ids are decided; at the end of a run all, up to where its text ends."""
+        ready: list[Round] = []
+        while held and (output.finish is not None or output.taken + len(held[0].committed) <= output.decided):
+            r, left = held.pop(0), len(output.new) - output.taken
+            if output.finish is not None and len(r.committed) >= left:
+                r = r.ending(left, output.finish)
+                held.clear()
+            output.taken += len(r.committed)
+            ready.append(r)
+        return ready
 
     @contextmanager
     def _memory_told(self, run: Run) -> Iterator[None]:

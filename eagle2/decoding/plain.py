@@ -14,21 +14,26 @@ from eagle2.settings import Sampling
 from eagle2.trace.rounds import Finish
 
 StopRule = Callable[[list[int]], int | None]
-"""Called after each new id with all ids since the prompt; returns how many to keep (0: none), or None to go on."""
+"""Called after each new id with all ids since the prompt; returns how many to keep (0: none), or None to continue.
+
+A rule may have a method `undecided(new_ids)`: how many of the last ids may still be taken back by a later call. Rounds
+that hold such ids are yielded once that is decided. What was yielded is never taken back.
+"""
 
 
 @dataclass
 class Output:
     """The ids of a run as they are committed; stops before caps, and both before anything else sees an id.
 
-    new: ids since the prompt. room: how many the length cap and the context leave. taken: how many of `new` have been
-    handed out, which no stop rule takes back.
+    new: ids since the prompt. room: how many the length cap and the context leave. rounded: how many of `new` belong to
+    rounds already made. taken: how many have been handed out with their rounds, which no stop rule takes back.
     """
 
     room: int
     end_ids: Collection[int]
     stop: StopRule | None = None
     new: list[int] = field(default_factory=list)
+    rounded: int = 0
     taken: int = 0
     finish: Finish | None = None
 
@@ -48,10 +53,18 @@ class Output:
                 self.finish = "length"
 
     def take(self) -> tuple[int, ...]:
-        """Hand out what was committed since the last call."""
-        fresh = tuple(self.new[self.taken :])
-        self.taken = len(self.new)
+        """What was committed since the last call: a round's part."""
+        fresh = tuple(self.new[self.rounded :])
+        self.rounded = max(self.rounded, len(self.new))
         return fresh
+
+    @property
+    def decided(self) -> int:
+        """How many of `new` no stop rule can take back any more."""
+        undecided = getattr(self.stop, "undecided", None)
+        if self.finish is not None or undecided is None:
+            return len(self.new)
+        return max(self.taken, len(self.new) - undecided(list(self.new)))
 
     def _check_keep(self, keep: object) -> None:
         if isinstance(keep, bool) or not hasattr(keep, "__index__"):

@@ -80,6 +80,7 @@ class Stepper:
             pool, distributions = caches.draft.sample(depth, run.sampling)
         else:
             pool = caches.draft.grow(run.policy, depth) if depth else tree.Pool.empty(self.target.device)
+        pool = pool.within(self.target.vocab_size)
         kept = run.policy.keep(pool) if depth else pool.parent
         flat = tree.flatten(pool, kept.to(pool.parent.device))
         clock.lap("draft")

@@ -8,7 +8,7 @@ node's parent is chosen with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -42,14 +42,23 @@ class Pool:
     def __len__(self) -> int:
         return self.token.shape[0]
 
+    def within(self, vocabulary: int) -> Pool:
+        """The same pool with every token one that the target knows; a drafter may name ids that do not exist."""
+        return replace(self, token=self.token.clamp(0, vocabulary - 1))
+
     @property
     def newest(self) -> Tensor:
         """Pool indices of the newest level, int64 [w]."""
         return torch.arange(self.level, len(self), device=self.token.device)
 
     def grow(self, parents: Tensor, tokens: Tensor, log_confidence: Tensor) -> Pool:
-        """Add a level: `parents` (pool indices; the first: all -1), `tokens`, `log_confidence`: each [w]."""
-        log_confidence = log_confidence.to(torch.float32).clamp(max=0)  # a value may never exceed its parent's
+        """Add a level: `parents` (pool indices; the first: all -1), `tokens`, `log_confidence`: each [w].
+
+        Whatever a drafter says, confidences are probabilities: NaN counts as 0, more than 1 as 1. So a value never
+        exceeds its parent's, and every kept node's parent is kept.
+        """
+        log_confidence = log_confidence.to(torch.float32).nan_to_num(nan=-torch.inf, posinf=0, neginf=-torch.inf)
+        log_confidence = log_confidence.clamp(max=0)
         if len(self):
             depth, log_value = self.depth[parents] + 1, self.log_value[parents] + log_confidence
             expanded = self.expanded.index_fill(0, parents, True)
@@ -67,7 +76,7 @@ class Pool:
 
 
 def top_children(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The `k` likeliest tokens of every row, likeliest first; among equals the lower id.
+    """The `k` likeliest tokens of every row, likeliest first; among equals the lower id. NaN is the least likely.
 
     log_probs: float32 [r, V]. Returns tokens int64 [r, k], log-probabilities float32 [r, k].
 
@@ -79,6 +88,7 @@ def top_children(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
         highest, tokens = log_probs.topk(min(k + 1, log_probs.shape[-1]), dim=-1)
         if bool((highest[:, 1:] < highest[:, :-1]).all()):
             return tokens[:, :k], highest[:, :k]
+    log_probs = log_probs.nan_to_num(nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
     ids = torch.arange(log_probs.shape[-1], device=log_probs.device)
     bits = (log_probs.to(torch.float32) + 0.0).contiguous().view(torch.int32)  # + 0.0 turns -0.0 into 0.0
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
@@ -112,21 +122,33 @@ class Flat:
         return self.depth + root_position
 
     def lists(self) -> tuple[list[int], list[int], list[int], list[int]]:
-        """token, parent, depth and index as lists, read from the device at once."""
+        """token, parent, depth and index as lists, read from the device at once. Raises ValueError for no tree."""
         kept = len(self.token)
         ints = torch.cat([self.token, self.parent, self.depth, self.index]).tolist()
-        return ints[:kept], ints[kept : 2 * kept + 1], ints[2 * kept + 1 : 3 * kept + 2], ints[3 * kept + 2 :]
+        token, parent = ints[:kept], ints[kept : 2 * kept + 1]
+        depth, index = ints[2 * kept + 1 : 3 * kept + 2], ints[3 * kept + 2 :]
+        for node, above, level in zip(index, parent[1:], depth[1:], strict=True):
+            if depth[above] != level - 1:
+                raise ValueError(f"node {node} is kept at depth {level}, its parent is not; a policy must keep both")
+        return token, parent, depth, index
 
 
 def flatten(pool: Pool, kept: Tensor) -> Flat:
-    """Lay out root and kept nodes (`kept`: pool indices [m], ascending, parents included) for one target pass."""
+    """Lay out root and kept nodes (`kept`: pool indices [m], ascending, parents included) for one target pass.
+
+    Raises ValueError for a node whose parent is not kept; on an accelerator, where looking would mean waiting, only
+    `Flat.lists` does.
+    """
     device = pool.token.device
     slot_of = torch.zeros(len(pool) + 1, dtype=torch.int64, device=device)  # the extra last entry, index -1: the root
     slot_of[kept] = torch.arange(1, len(kept) + 1, device=device)
     root = torch.zeros(1, dtype=torch.int64, device=device)
     parent = torch.cat([root, slot_of[pool.parent[kept]]])
     depth = torch.cat([root, pool.depth[kept]])
-    return Flat(pool.token[kept], parent, depth, kept, ancestor_mask(parent))
+    flat = Flat(pool.token[kept], parent, depth, kept, ancestor_mask(parent))
+    if device.type == "cpu":
+        flat.lists()
+    return flat
 
 
 def ancestor_mask(parent: Tensor) -> Tensor:

@@ -1,13 +1,13 @@
 """What happened: rounds as columns of plain Python values, nodes as views on them. No torch, no text, no models.
 
 The engine yields one `Round` per draft-and-verify cycle; pictures, metrics and files read nothing else.
-`trace_file.py` writes and reads whole runs.
+`files.py` writes and reads whole runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from eagle2.decoding.budget import Costs
@@ -131,6 +131,15 @@ class Round:
     def predicted(self) -> float:
         """1 + the sum of the kept values: the tokens this round would add on average if values were probabilities."""
         return 1 + sum(value for value, slot in zip(self.value, self.slot, strict=True) if slot is not None)
+
+    def ending(self, keep: int, finish: Finish) -> Round:
+        """The same round as the last of its run, of whose committed ids only the first `keep` stay."""
+        accepted = {node: place + self.first < keep for place, node in enumerate(self.accepted)}
+        fate = tuple(
+            was if node not in accepted else "accepted" if accepted[node] else "cut"
+            for node, was in enumerate(self.fate)
+        )
+        return replace(self, committed=self.committed[:keep], finish=finish, fate=fate)
 
     def path(self, node: int) -> tuple[int, ...]:
         """Pool indices from the first level down to `node`, itself included; () for the root."""

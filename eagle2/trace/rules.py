@@ -84,17 +84,11 @@ def _count_faults(r: Round) -> Iterator[str]:
 
 def _tree_faults(r: Round) -> Iterator[str]:
     slots = 0
-    siblings = set()
-    for node, (token, parent, depth, value, slot) in enumerate(
-        zip(r.token, r.parent, r.depth, r.value, r.slot, strict=True)
-    ):
+    for node, (parent, depth, value, slot) in enumerate(zip(r.parent, r.depth, r.value, r.slot, strict=True)):
         shallower = r.depth[node - 1] if node else 1
         if parent >= node or depth != (1 if parent == ROOT else r.depth[parent] + 1) or depth < shallower:
             yield f"node {node} has parent {parent} and depth {depth}, which its place in the pool does not allow"
             return
-        if (parent, token) in siblings:
-            yield f"node {node} repeats the token of a sibling"
-        siblings.add((parent, token))
         if parent != ROOT and (value > r.value[parent] or not r.expanded[parent]):
             yield f"node {node} is worth more than its parent, or that was never expanded"
         if slot is not None:

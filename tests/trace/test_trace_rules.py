@@ -38,7 +38,6 @@ BROKEN_ROUNDS = [
     (replace(FIRST, parent=(-1, -1, 2, 0)), f"node 2 has parent 2 and depth 2, {PLACE}"),
     (replace(FIRST, depth=(1, 1, 2, 3)), f"node 3 has parent 0 and depth 3, {PLACE}"),
     (replace(FIRST, parent=(-1, 0, -1, 0), depth=(1, 2, 1, 2)), f"node 2 has parent -1 and depth 1, {PLACE}"),
-    (replace(FIRST, token=(4, 5, 6, 6)), "node 3 repeats the token of a sibling"),
     (replace(FIRST, value=(0.6, 0.3, 0.7, 0.24)), f"node 2 {WORTH}"),
     (replace(FIRST, expanded=(False,) * 4), f"node 2 {WORTH}"),
     (replace(FIRST, slot=(1, None, 3, 2)), f"node 2 {ORDER}"),
