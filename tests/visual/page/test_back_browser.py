@@ -58,7 +58,7 @@ def test_one_goes_on_from_a_round_under_other_settings_and_returns_to_the_future
     assert (kept(old, 2) + new.new_ids)[: len(old.new_ids)] == old.new_ids  # other trees, the same text
     assert page.page.inner_text("#chat .ec-place") == "2 of 2"
     page.page.click("#chat .ec-turn[data-by='-1']")
-    page.status("Future 1 of this answer")
+    page.status(say("back.switched", place=1))
     page.until(f"d => d.count === {len(old.rounds)}")
     assert page.page.inner_text("#chat .ec-place") == "1 of 2"
     assert trace_files.from_json(page.saved("#save")).rounds == old.rounds
@@ -96,7 +96,7 @@ def test_it_is_all_done_with_the_keyboard(run):
     page.page.wait_for_selector("#chat .ec-turn[data-by='-1']:enabled")
     page.page.focus("#chat .ec-turn[data-by='-1']")
     page.press("Enter")
-    page.status("Future 1 of this answer")
+    page.status(say("back.switched", place=1))
     assert trace_files.from_json(page.saved("#save")).rounds == old.rounds
     assert not page.errors
 

@@ -42,7 +42,7 @@ def test_a_prompt_is_run_under_two_methods_and_the_rounds_are_aligned(visitor):
     page = visitor(ASK, drawn=False)
     page.done()
     page.tab("Compare")
-    said(page, "are the same")
+    said(page, "Checked: both runs wrote the same")
     page.page.click("#beside-run")
     said(page, "both runs wrote the same 24 tokens", 120000)
     assert "EAGLE, static tree: round 1 of" in page.page.inner_text("#beside-head-left")
@@ -63,6 +63,6 @@ def test_a_prompt_is_run_under_two_methods_and_the_rounds_are_aligned(visitor):
 def test_the_shown_run_must_be_one_of_these_models(visitor):
     page = visitor("?recording=counting")
     page.tab("Compare")
-    said(page, "are the same")
+    said(page, "Checked: both runs wrote the same")
     page.page.click("#beside-run")
     said(page, "load that pair again")

@@ -58,7 +58,7 @@ def test_stop_then_step_adds_exactly_one_round_and_go_on_finishes(visitor):
     stopped, text = page.state()["count"], page.answers()[0]
     assert text
     page.page.click("#step")
-    page.status(f"Round {stopped + 1} done")
+    page.status(f"Round {stopped + 1} is done")
     page.until(f"d => d.count === {stopped + 1} && d.round === {stopped}")
     assert page.answers()[0].startswith(text)
     assert page.page.inner_text("#generate") == say("chat.resume")
