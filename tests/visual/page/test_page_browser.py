@@ -114,7 +114,7 @@ def test_rounds_that_arrive_throw_no_reader_forward(visitor):
 def test_an_earlier_turn_stays_in_sight_while_a_later_one_streams(visitor):
     page = visitor(ask(max_new_tokens=8), drawn=False)
     page.done()
-    page.set(max_new_tokens=600, top_k=10, depth=6, max_nodes=59)
+    page.set(max_new_tokens=1800, top_k=10, depth=6, max_nodes=59)
     page.send("three")
     page.until("d => d.live && d.rounds > 1")
     page.page.locator(".ec-answer").nth(0).locator("[data-round='0']").click()
