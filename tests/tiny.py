@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import torch
 from transformers import (
@@ -86,7 +86,8 @@ def random_head(seed=3, hidden=HIDDEN, **changes):
 def random_eagle3_head(seed=4, hidden=HIDDEN, draft_ids=None, states=(0, 1, 2), **changes):
     """An EAGLE-3 head for the tiny families, whose draft vocabulary is `draft_ids`, if any."""
     layer = random_head(hidden=hidden, draft_vocab_size=None if draft_ids is None else len(draft_ids)).config
-    own = {name: changes.pop(name) for name in ("own_embeddings", "qkv_bias", "fc_bias") if name in changes}
+    sizes = {field.name for field in fields(HeadConfig)} - {"own_lm_head"}
+    own = {name: changes.pop(name) for name in sizes & changes.keys()}
     torch.manual_seed(seed)
     layer = replace(layer, **{"fc_bias": False, **own})
     head = Eagle3Head(Eagle3Config(layer, tuple(states), HIDDEN, "named by the test", **changes))

@@ -41,8 +41,17 @@ class EagleDrafter:
         if target.device.type == "mps" and self.draft_ids is not None:
             self.draft_ids = self.draft_ids.cpu()  # where `log_probs` are
 
+    @property
+    def device(self) -> torch.device:
+        return next(self.head.parameters()).device
+
+    def near(self, visible: Tensor, positions: Tensor, keys: Tensor) -> Tensor:
+        """visible bool [T, S] within the head's window: rows at `positions` [T], keys at positions `keys` [S]."""
+        window = self.head.layer.window
+        return visible if window is None else visible & (positions[:, None] - keys[None, :] < window)
+
     def choose_products(self, watch: Watch = unwatched) -> None:
-        """The EAGLE and EAGLE-3 heads as drafters: they guess features, and tokens from those (EAGLE, section 4.1)."""
+        """Multiply in the order that is faster on this CPU, also in the LM head it uses."""
         cpu_linear.choose_products(self.head, watch)
         if self.head.lm_head is not None:
             self.lm_head = self.head.lm_head
@@ -53,9 +62,9 @@ class EagleDrafter:
         return EagleDraft(self)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """The EAGLE and EAGLE-3 heads as drafters: they guess features, and tokens from those (EAGLE, section 4.1)."""
+        """Embeddings [..., hidden] of ids [...], from the head's own table or the target's, where the head lies."""
         embed = self.head.embed_tokens if self.head.config.own_embeddings else self.target.embed
-        return embed(tokens).to(self.head.fc.weight.device)
+        return embed(tokens).to(self.device)
 
     def log_probs(self, features: Tensor) -> Tensor:
         """The draft's distribution float32 [T, D] after features [T, hidden]: always at temperature 1.
@@ -80,11 +89,12 @@ class EagleDraft:
 
     @torch.inference_mode()
     def extend(self, tokens: Tensor, features: Tensor) -> None:
-        device = self._drafter.head.fc.weight.device
+        device = self._drafter.device
         tokens, features = tokens.to(device), features.to(device)
         past, new = self.cache.length, len(tokens)
         positions = torch.arange(past, past + new, device=tokens.device)
         visible = torch.ones(new, past + new, dtype=torch.bool, device=tokens.device).tril(past)
+        visible = self._drafter.near(visible, positions, torch.arange(past + new, device=tokens.device))
         embeddings = self._drafter.embed(tokens)
         features = self._drafter.head.fuse(features)
         self._feature = self._drafter.head(embeddings, features, positions, self.cache, visible)[-1:]
@@ -94,15 +104,18 @@ class EagleDraft:
         committed = self.cache.length
         features = self._feature  # [r, hidden] of the rows fed last, now the root's
         visible = torch.ones(1, committed, dtype=torch.bool, device=features.device)  # [r, cached]: what they attend to
+        keys = torch.arange(committed, device=features.device)  # [cached]: positions of the cached rows
 
         def expand(pool: Pool, nodes: Tensor, rows: Tensor) -> Tensor:
-            nonlocal features, visible
+            nonlocal features, visible, keys
             nodes, rows = nodes.to(pool.token.device), rows.to(features.device)
             own = torch.eye(len(nodes), dtype=torch.bool, device=features.device)
             visible = torch.cat([visible[rows], own], dim=1)
             positions = (pool.depth[nodes] + (committed - 1)).to(features.device)
             embeddings = self._drafter.embed(pool.token[nodes])
-            features = self._drafter.head(embeddings, features[rows], positions, self.cache, visible)
+            keys = torch.cat([keys, positions])
+            seen = self._drafter.near(visible, positions, keys)
+            features = self._drafter.head(embeddings, features[rows], positions, self.cache, seen)
             return self._drafter.log_probs(features)
 
         pool = grow_tree(policy, depth, self._drafter.log_probs(features), expand, self._drafter.draft_ids)

@@ -12,7 +12,16 @@ def found(head: EagleHead | Eagle3Head, vocab_size: int) -> list[tuple[str, str]
     """Rows (what, how it is) of a head for a target of `vocab_size` tokens."""
     third = isinstance(head, Eagle3Head)
     config = head.config.layer if third else head.config
-    biases = [name for name, has in (("fc", config.fc_bias), ("q, k and v", config.qkv_bias)) if has]
+    biases = [
+        name
+        for name, has in (
+            ("fc", config.fc_bias),
+            ("q, k and v", config.qkv_bias),
+            ("o", config.o_bias),
+            ("MLP", config.mlp_bias),
+        )
+        if has
+    ]
     parameters = sum(parameter.numel() for parameter in head.parameters())
     rows = [
         ("kind", "EAGLE-3" if third else "EAGLE-1/2"),
@@ -25,18 +34,27 @@ def found(head: EagleHead | Eagle3Head, vocab_size: int) -> list[tuple[str, str]
         ("vocabulary", f"{config.draft_vocab_size or vocab_size:,} of {vocab_size:,} tokens"),
         ("rope", ", ".join(f"{name} {value}" for name, value in config.rope.items())),
         ("positions", f"made for {config.max_positions:,}"),
-        ("parameters", f"{parameters / 1e6:,.1f} million, {str(head.fc.weight.dtype).removeprefix('torch.')}"),
+        ("parameters", f"{parameters / 1e6:,.1f} million, {str(next(head.parameters()).dtype).removeprefix('torch.')}"),
     ]
-    return rows
+    if config.window is not None:
+        rows.insert(4, ("window", f"each row sees {config.window} positions, its own among them"))
+    return rows + [("note", note) for note in head.notes]
 
 
 def _features(head: Eagle3Head) -> str:
     config = head.config
     norms = [
         name
-        for name, has in (("normed before fc", config.norm_before_fc), ("normed residual", config.norm_before_residual))
+        for name, has in (
+            ("each state normed before fc", config.fc_norm),
+            ("normed before fc", config.norm_before_fc),
+            ("normed residual", config.norm_before_residual),
+            ("its output goes in again normed", config.norm_output),
+        )
         if has
     ]
+    if not config.fuses:
+        return "; ".join(["the target's last, after its final norm", *norms])
     states = ", ".join(map(str, config.states))
     return "; ".join([f"hidden states {states} of the target ({config.states_source})", *norms])
 

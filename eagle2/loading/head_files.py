@@ -14,11 +14,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from eagle2.loading.head_config import flag, flat_config, rope, unknown_settings, window
+from eagle2.loading.head_kinds import refuse_other_kinds
 from eagle2.loading.weights import read_config, read_tensors, reason
 from eagle2.models import draft_vocabulary
 from eagle2.models.eagle3_head import Eagle3Config, Eagle3Head
 from eagle2.models.eagle_head import EagleHead, HeadConfig
-from eagle2.models.feature_layers import feature_states
+from eagle2.models.feature_layers import FEATURE, feature_states
 
 COMPUTED = ("rotary_emb.inv_freq",)
 """Ends of the names of tensors that old checkpoints hold although they follow from the config."""
@@ -30,20 +32,23 @@ def load_head(
     vocab_size: int,
     dtype: torch.dtype = torch.float32,
     layers: int | None = None,
+    reading: str | None = None,
 ) -> EagleHead | Eagle3Head:
     """Read a head for a target with these sizes. Raises ValueError naming what does not fit.
 
-    layers: how many the target has, for an EAGLE-3 head, which sees hidden states between them.
+    layers: how many the target has, for an EAGLE-3 head, which sees hidden states between them. reading: how the
+    config's ids of those are meant, "states" or "outputs", where the caller knows better (see `feature_layers`).
     """
     raw = flat_config(read_config(folder))
-    tensors = read_tensors(folder, partial(refuse_other_kinds, folder))
-    refuse_other_kinds(folder, tensors)
+    tensors = read_tensors(folder, partial(refuse_other_kinds, folder, flat=raw))
+    refuse_other_kinds(folder, tensors, raw)
     known = known_names(tensors)
     tensors = {known[name]: tensor for name, tensor in tensors.items() if not name.endswith(COMPUTED)}
     third = is_eagle3(tensors, hidden_size)
     if third:
         tensors = {_renamed(name, {"layers.0.": "midlayer."}): tensor for name, tensor in tensors.items()}
-    config = head_config(folder, raw, tensors)
+    tensors, notes = without_unused(raw, tensors)
+    config = head_config(folder, raw, tensors, third)
     refuse_other_targets(folder, config, tensors, hidden_size, third)
     if config.own_embeddings and config.vocab_size != vocab_size:
         raise ValueError(
@@ -53,7 +58,7 @@ def load_head(
     t2d = tensors.pop("t2d", None)  # says nothing that d2t does not
     if wrong := draft_vocabulary.fault(tensors.get("d2t"), t2d, raw.get("draft_vocab_size"), vocab_size):
         raise ValueError(f"the draft vocabulary of the head in {folder} is not usable: {wrong}")
-    fused = eagle3_config(folder, raw, tensors, config, hidden_size, vocab_size, layers) if third else None
+    fused = eagle3_config(folder, raw, tensors, config, hidden_size, vocab_size, layers, reading) if third else None
     try:
         with torch.random.fork_rng(devices=[]):  # first weights are drawn only to be overwritten
             head = Eagle3Head(fused) if fused else EagleHead(config)
@@ -65,21 +70,17 @@ def load_head(
     head.load_state_dict(tensors)
     for parameter in head.parameters():  # not head.to(dtype): rotary frequencies must stay float32 to tell positions
         parameter.data = parameter.data.to(dtype)
+    head.notes = (*notes, *unknown_settings(raw))
     return head.eval()
 
 
-def refuse_other_kinds(folder: Path, names: Collection[str]) -> None:
-    """Raise ValueError where the tensors' names are those of something else than an EAGLE head."""
-    if "fc.weight" not in known_names(names).values():
-        whole = any(name.startswith(("model.", "lm_head.", "transformer.")) for name in names)
-        what = "a whole language model" if whole else f"none (its tensors: {', '.join(sorted(names)[:3])}, ...)"
-        raise ValueError(f"{folder} was given as a head but holds {what}; an EAGLE head has a tensor fc.weight")
-
-
-def flat_config(raw: dict) -> dict:
-    """A config with the layer's sizes on top, where speculators (vLLM) keeps them in a config of their own."""
-    layer = raw.get("transformer_layer_config")
-    return {**raw, **layer} if isinstance(layer, dict) else raw
+def without_unused(raw: dict, tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """The tensors without an fc that is never used: a head that takes no auxiliary states fuses none."""
+    unused = [name for name in tensors if name.startswith("fc.") and raw.get("use_aux_hidden_state") is False]
+    if not unused or not any("hidden_norm" in name for name in tensors):
+        return tensors, ()
+    notes = ("its fc is not used, since its config sets use_aux_hidden_state = false",)
+    return {name: tensor for name, tensor in tensors.items() if name not in unused}, notes
 
 
 SPECULATORS = {"fusion_fc.": "fc.", "transformer.": "layers.0."}
@@ -89,7 +90,8 @@ SPECULATORS = {"fusion_fc.": "fc.", "transformer.": "layers.0."}
 def known_names(names: Collection[str]) -> dict[str, str]:
     """Every tensor's name in the layout of the authors' own checkpoints, by the name it has."""
     told = any(name.startswith("fusion_fc.") for name in names)  # "transformer." alone may be a whole model's
-    return {name: _renamed(name, SPECULATORS if told else {}) for name in names}
+    bare = "model.fc.weight" in names or "model.layers.0.hidden_norm.weight" in names  # NeMo's prefix
+    return {name: _renamed(name, SPECULATORS if told else {"model.": ""} if bare else {}) for name in names}
 
 
 def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
@@ -102,7 +104,7 @@ def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
 def is_eagle3(tensors: Mapping[str, Tensor], hidden_size: int) -> bool:
     """Whether these are an EAGLE-3 head's: its layer norms the feature, and it fuses three of them."""
     named = any(name.startswith("midlayer.") or name == "layers.0.hidden_norm.weight" for name in tensors)
-    return named or tensors["fc.weight"].shape[-1:] == (3 * hidden_size,)
+    return named or ("fc.weight" in tensors and tensors["fc.weight"].shape[-1:] == (3 * hidden_size,))
 
 
 def refuse_other_targets(
@@ -127,31 +129,44 @@ def eagle3_config(
     hidden_size: int,
     vocab_size: int,
     layers: int | None,
+    reading: str | None,
 ) -> Eagle3Config:
     """What an EAGLE-3 head has beside its layer. Raises ValueError where its features are not the target's."""
     path = folder / "config.json"
-    states, source = feature_states(path, raw, layers)
-    taken = tensors["fc.weight"].shape[-1]
+    fuses = "fc.weight" in tensors
+    taken = tensors["fc.weight"].shape[-1] if fuses else hidden_size
+    if not fuses:
+        if layer.hidden_size != hidden_size:
+            raise ValueError(
+                f"the head in {folder} has no fc, so its {layer.hidden_size} numbers must be the target's, which has "
+                f"{hidden_size}: they are no pair"
+            )
+        states, source = FEATURE, "it has no fc, so it takes the target's feature"
+    else:
+        states, source = feature_states(path, raw, layers, taken // hidden_size, reading)
     if taken != len(states) * hidden_size:
         raise ValueError(
             f"the head in {folder} takes features of {taken} numbers; {len(states)} hidden states of the target have "
             f"{len(states) * hidden_size}: they are no pair"
         )
-    before = raw.get("norm_before_residual") or False
-    if not isinstance(before, bool):
-        raise ValueError(f"{path} has norm_before_residual = {before!r}; it must be true or false")
+    for setting, tensor in (("norm_before_fc", "input_norm.weight"), ("fc_norm", "fc_norm.0.weight")):
+        if flag(path, raw, setting) and tensor not in tensors:
+            raise ValueError(f"{path} sets {setting}, but there is no tensor {tensor} to norm with")
     return Eagle3Config(
         replace(layer, vocab_size=vocab_size),
         states,
         hidden_size,
         source,
         norm_before_fc="input_norm.weight" in tensors,
-        norm_before_residual=before,
+        norm_before_residual=flag(path, raw, "norm_before_residual"),
         own_lm_head="lm_head.weight" in tensors,
+        fc_norm="fc_norm.0.weight" in tensors,
+        norm_output=flag(path, raw, "norm_output"),
+        fuses=fuses,
     )
 
 
-def head_config(folder: Path, raw: dict, tensors: dict[str, Tensor]) -> HeadConfig:
+def head_config(folder: Path, raw: dict, tensors: dict[str, Tensor], third: bool) -> HeadConfig:
     """Sizes from the config, the rest from the tensors' names. Rope settings are found in their old and new places."""
     path = folder / "config.json"
 
@@ -179,24 +194,18 @@ def head_config(folder: Path, raw: dict, tensors: dict[str, Tensor]) -> HeadConf
         head_dim=head_dim,
         vocab_size=size("vocab_size", 1) if own is None else own.shape[0],
         rms_norm_eps=raw.get("rms_norm_eps") or 1e-6,
-        rope=_rope(path, raw),
+        rope=rope(path, raw),
         max_positions=size("max_position_embeddings", 2048),
         fc_bias="fc.bias" in tensors,
         qkv_bias=any(name.endswith(".self_attn.q_proj.bias") for name in tensors),
         own_embeddings=own is not None,
         draft_vocab_size=tensors["d2t"].numel() if "d2t" in tensors else None,
+        o_bias=any(name.endswith(".self_attn.o_proj.bias") for name in tensors),
+        mlp_bias=any(name.endswith(".mlp.gate_proj.bias") for name in tensors),
+        qk_norm=any(name.endswith(".self_attn.q_norm.weight") for name in tensors),
+        window=window(path, raw),
+        own_lm_head=not third and "lm_head.weight" in tensors,
     )
-
-
-def _rope(path: Path, raw: dict) -> dict:
-    """The new place holds all of it; the old ones are rope_theta and rope_scaling, whose rope_type was once "type"."""
-    scaling = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-    if not isinstance(scaling, dict):
-        raise ValueError(f"{path} sets a rope that is not understood: {scaling!r} is no object")
-    rope = {"rope_type": "default", "rope_theta": raw.get("rope_theta") or 10000.0, **scaling}
-    if "type" in rope:
-        rope["rope_type"] = rope.pop("type")
-    return rope
 
 
 def refuse_misfits(folder: Path, found: dict[str, Tensor], expected: dict[str, torch.Size]) -> None:

@@ -16,6 +16,7 @@ from eagle2.decoding.engine import Engine
 from eagle2.drafters.draft_model import IndependentDrafter
 from eagle2.drafters.eagle import EagleDrafter
 from eagle2.loading import bundled_pair
+from eagle2.loading.copies import without_copies
 from eagle2.loading.gguf_target import four_bit_target
 from eagle2.loading.head_files import load_head
 from eagle2.loading.hub import fetch_head, fetched_revision, unreachable
@@ -77,6 +78,7 @@ def load(
         verifier, tokenizer = Target(decoding_model(source, place, weights, watch)), load_tokenizer(source)
     if folder is not None:
         module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
+        module = without_copies(module, verifier)
         verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))
         if place.startswith("cpu"):

@@ -36,6 +36,8 @@ def fault(d2t: Tensor | None, t2d: Tensor | None, stated: object, vocab_size: in
         return "d2t is empty, so nothing could be drafted; it must name at least one token"
     if stated is not None and stated != len(d2t):
         return f"config.json has draft_vocab_size = {stated}, but d2t holds {len(d2t)} tokens"
+    if t2d is None and len(d2t) < vocab_size and not d2t.any():
+        return f"d2t is all zeros and there is no t2d: that these are just the first {len(d2t)} ids is not believable"
     return _fault_of_ids(target_ids(d2t), vocab_size) or _fault_of_inverse(target_ids(d2t), t2d, vocab_size)
 
 
@@ -65,8 +67,11 @@ def _fault_of_ids(ids: Tensor, vocab_size: int) -> str | None:
 def _fault_of_inverse(ids: Tensor, t2d: Tensor | None, vocab_size: int) -> str | None:
     if t2d is None:
         return None
-    if t2d.dtype != torch.bool or t2d.shape != (vocab_size,):
+    if t2d.dtype != torch.bool or t2d.dim() != 1:
         return f"t2d is {_told(t2d)}; it must be bool ({vocab_size},), one for each of the target's tokens"
+    if t2d[vocab_size:].any():
+        return f"t2d names tokens beyond the target's {vocab_size}"
+    t2d = torch.nn.functional.pad(t2d[:vocab_size], (0, max(0, vocab_size - len(t2d))))  # where it was padded, or not
     named = torch.zeros(vocab_size, dtype=torch.bool).index_fill(0, ids, True)
     differing = (named != t2d).nonzero().flatten()
     if len(differing):

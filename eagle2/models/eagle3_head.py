@@ -22,7 +22,9 @@ class Eagle3Config:
 
     states: the target's hidden states it fuses (see `states`), each `target_hidden_size` wide; states_source: where
     that is known from. norm_before_fc: they are normed together before fc. norm_before_residual: what passes by the
-    attention is the normed feature. own_lm_head: else the target's serves.
+    attention is the normed feature. own_lm_head: else the target's serves. fc_norm: each state is normed by itself
+    before fc. norm_output: what goes in again is its output after its own norm. fuses: whether it has an fc; one
+    without takes the target's feature as it is.
     """
 
     layer: HeadConfig
@@ -32,6 +34,9 @@ class Eagle3Config:
     norm_before_fc: bool = False
     norm_before_residual: bool = False
     own_lm_head: bool = True
+    fc_norm: bool = False
+    norm_output: bool = False
+    fuses: bool = True
 
     @property
     def hidden_size(self) -> int:
@@ -53,13 +58,19 @@ class Eagle3Config:
 class Eagle3Head(nn.Module):
     """Guesses what follows from (token embedding, fused features) pairs, then from its own output."""
 
+    notes: tuple[str, ...] = ()
+
     def __init__(self, config: Eagle3Config) -> None:
         super().__init__()
         self.config = config
         layer, fused = config.layer, len(config.states) * config.target_hidden_size
         if config.norm_before_fc:
             self.input_norm = nn.RMSNorm(fused, eps=layer.rms_norm_eps)
-        self.fc = nn.Linear(fused, layer.hidden_size, bias=layer.fc_bias)
+        if config.fc_norm:
+            norms = (nn.RMSNorm(config.target_hidden_size, eps=layer.rms_norm_eps) for _ in config.states)
+            self.fc_norm = nn.ModuleList(norms)
+        if config.fuses:
+            self.fc = nn.Linear(fused, layer.hidden_size, bias=layer.fc_bias)
         self.midlayer = Midlayer(config)
         self.norm = nn.RMSNorm(layer.hidden_size, eps=layer.rms_norm_eps)
         proposed = layer.draft_vocab_size or layer.vocab_size
@@ -75,18 +86,28 @@ class Eagle3Head(nn.Module):
         return self.config.states
 
     @property
+    def layer(self) -> HeadConfig:
+        """Sizes of its decoder layer."""
+        return self.config.layer
+
+    @property
     def draft_ids(self) -> Tensor | None:
         """The target's ids of the tokens it can propose, int64 [D] ascending; None: all."""
         return None if self.config.draft_vocab_size is None else target_ids(self.d2t)
 
     def fuse(self, features: Tensor) -> Tensor:
-        """The target's states side by side [T, 3 x its hidden size] -> [T, hidden], which `forward` takes."""
-        features = features.to(self.fc.weight.dtype)
-        return self.fc(self.input_norm(features) if self.config.norm_before_fc else features)
+        """The target's states side by side [T, states x its hidden size] -> [T, hidden], which `forward` takes."""
+        features = features.to(self.norm.weight.dtype)
+        if self.config.fc_norm:
+            states = features.split(self.config.target_hidden_size, dim=-1)
+            features = torch.cat([norm(state) for norm, state in zip(self.fc_norm, states, strict=True)], dim=-1)
+        if self.config.norm_before_fc:
+            features = self.input_norm(features)
+        return self.fc(features) if self.config.fuses else features
 
     def before_lm_head(self, predicted: Tensor) -> Tensor:
         """What the LM head takes of predicted [T, hidden]."""
-        return self.norm(predicted)
+        return predicted if self.config.norm_output else self.norm(predicted)
 
     def forward(
         self, embeddings: Tensor, features: Tensor, positions: Tensor, cache: KeyValueRows, visible: Tensor
@@ -96,7 +117,8 @@ class Eagle3Head(nn.Module):
         Positions, cache and mask are as in `EagleHead.forward`.
         """
         rope = self.rotary(features[None], positions[None])
-        return self.midlayer(embeddings[None].to(features.dtype), features[None], rope, cache, visible)[0]
+        predicted = self.midlayer(embeddings[None].to(features.dtype), features[None], rope, cache, visible)[0]
+        return self.norm(predicted) if self.config.norm_output else predicted
 
 
 class Midlayer(nn.Module):

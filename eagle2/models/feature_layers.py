@@ -11,7 +11,13 @@ from pathlib import Path
 
 FEATURE = (-1,)
 GUESSED = "guessed, since the config names none"
-NAMES = ("eagle_aux_hidden_state_layer_ids", "eagle_config.eagle_aux_hidden_state_layer_ids")
+STATES, OUTPUTS = "states", "outputs"
+NAMES = {
+    "eagle_aux_hidden_state_layer_ids": None,
+    "target_layer_ids": OUTPUTS,
+    "aux_hidden_state_layer_ids": None,
+}
+"""What configs call them, and how each is read; None: by their lowest."""
 
 
 def usual_states(layers: int) -> tuple[int, int, int]:
@@ -19,42 +25,49 @@ def usual_states(layers: int) -> tuple[int, int, int]:
     return 2, layers // 2, layers - 3
 
 
-def feature_states(path: Path, raw: dict, layers: int | None) -> tuple[tuple[int, ...], str]:
+def feature_states(
+    path: Path, raw: dict, layers: int | None, count: int = 3, reading: str | None = None
+) -> tuple[tuple[int, ...], str]:
     """The states an EAGLE-3 head takes, ascending, and where that is known from.
 
-    path, raw: its config. Raises ValueError where they are neither named nor can be guessed, or cannot be.
+    path, raw: its config. count: how many its fc takes. reading: "states" or "outputs", where the caller knows better
+    how ids are meant. Raises ValueError where they are neither named nor can be guessed, or cannot be.
     """
     if layers is None:
         raise ValueError("an EAGLE-3 head needs to know how many layers its target has")
+    if reading not in (None, STATES, OUTPUTS):
+        raise ValueError(f"ids of hidden states cannot be read as {reading!r}; choose {STATES} or {OUTPUTS}")
     nested = raw.get("eagle_config")
-    for name, named in zip(NAMES, (raw, nested if isinstance(nested, dict) else {}), strict=True):
-        ids = named.get(NAMES[0])
-        if ids is not None:
-            return named_states(path, name, ids, layers)
+    for place in (raw, nested if isinstance(nested, dict) else {}):
+        for name, meaning in NAMES.items():
+            if place.get(name) is not None:
+                return named_states(path, name, place[name], layers, reading or meaning)
     states = usual_states(layers)
-    if not _ascend(states, layers):
+    if count != len(states) or not _ascend(states, layers):
         raise ValueError(
-            f"{path} does not name the hidden states its EAGLE-3 head takes, and none can be guessed for a target of "
-            f'{layers} layers; add "{NAMES[0]}"'
+            f"{path} does not name the {count} hidden states its EAGLE-3 head takes, and none can be guessed for a "
+            f'target of {layers} layers; add "{next(iter(NAMES))}"'
         )
     return states, GUESSED
 
 
-def named_states(path: Path, name: str, ids: object, layers: int) -> tuple[tuple[int, ...], str]:
+def named_states(
+    path: Path, name: str, ids: object, layers: int, reading: str | None = None
+) -> tuple[tuple[int, ...], str]:
     """States from a config's ids. Some projects name the layers whose *output* is meant, counted from 0.
 
     The authors' lowest state is 2, the output of layer 1, so ids that begin with 1 are of that kind.
     """
     sound = isinstance(ids, Sequence) and ids and all(type(i) is int for i in ids)
-    outputs = sound and ids[0] == 1
-    states = tuple(i + 1 for i in ids) if outputs else tuple(ids) if sound else ()
+    outputs = reading == OUTPUTS or (reading is None and sound and ids[0] == 1)
+    states = tuple(i + 1 for i in ids) if sound and outputs else tuple(ids) if sound else ()
     if not sound or not _ascend(states, layers):
         raise ValueError(
-            f"{path} has {name} = {ids!r}; it must name hidden states of the target, ascending, each under {layers}"
+            f"{path} has {name} = {ids!r}; it must name hidden states of the target, ascending, each at most {layers}"
         )
     return states, f"named by the config{' as the outputs of layers ' + ', '.join(map(str, ids)) if outputs else ''}"
 
 
 def _ascend(states: Sequence[int], layers: int) -> bool:
-    """Whether they are states before the last layer's output, which is only had after the final norm."""
-    return all(a < b for a, b in zip((-1, *states), (*states, layers), strict=True))
+    """Whether they are states of the target; the last, `layers`, is the last layer's output before the final norm."""
+    return all(a < b for a, b in zip((-1, *states), (*states, layers + 1), strict=True))

@@ -96,7 +96,7 @@ class LeanLlama:
         """One pass over tokens, positions int64 [T], appended to the cache; seen bool [T, cached + T].
 
         Returns logits float32 [T, V], or [1, V] of the last row alone, and the hidden states named by `states`, side by
-        side, [T, ...]: state i is what enters layer i, the last one what the final norm gives the LM head.
+        side, [T, ...]: state i enters layer i or leaves layer i - 1; -1 is what the final norm gives the LM head.
         """
         place = cache.take(len(tokens))
         mask = self._mask(seen, cache.columns)
@@ -112,8 +112,8 @@ class LeanLlama:
             gate, up = layer.gate_up(self._normed(hidden, layer.mlp_norm)).chunk(2, dim=-1)
             hidden = hidden + layer.mlp_out(F.silu(gate) * up)
         final = self._normed(hidden, self.norm)
-        wanted[len(self.layers)] = final
-        features = [wanted[state % (len(self.layers) + 1)] for state in states]
+        wanted |= {len(self.layers): hidden.bfloat16(), -1: final}
+        features = [wanted[state] for state in states]
         logits = self.lm_head(final[-1:] if last else final).float()
         return logits, features[0] if len(features) == 1 else torch.cat(features, dim=-1)
 

@@ -7,13 +7,15 @@ The only file, with cache.py, that knows transformers' caches, masks and windows
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
 from accelerate.utils import align_module_device
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from eagle2.decoding.tree import ancestor_mask
 from eagle2.models.feature_layers import FEATURE
@@ -167,17 +169,48 @@ class Target:
         if self.lean is not None:
             seen = torch.cat([visible.new_ones(len(positions), cache.length), visible], dim=1)
             return self.lean(cache.layers, tokens, positions, seen, self.states, last=logits_to_keep == 1)
-        out = self.model(
+        inner = [state for state in self.states if state != self.layers]
+        with self._last_output() as last:
+            out = self._pass(cache, tokens, positions, visible, logits_to_keep, inner)
+        features = [out.hidden_states[s] if s in inner else last[0] for s in self.states]
+        features = [state[0].to(self.device) for state in features]
+        return out.logits[0].to(self.device).float(), features[0] if len(features) == 1 else torch.cat(features, dim=-1)
+
+    def _pass(
+        self,
+        cache: TargetCache,
+        tokens: Tensor,
+        positions: Tensor,
+        visible: Tensor,
+        logits_to_keep: int,
+        states: list[int],
+    ) -> CausalLMOutputWithPast:
+        return self.model(
             input_ids=tokens[None],
             attention_mask=self._mask(cache, positions, visible),
             position_ids=positions[None],
             cache=cache.layers,
             use_cache=True,
-            output_hidden_states=list(self.states),
+            output_hidden_states=states or False,
             logits_to_keep=logits_to_keep,
         )
-        features = [out.hidden_states[state][0].to(self.device) for state in self.states]
-        return out.logits[0].to(self.device).float(), features[0] if len(features) == 1 else torch.cat(features, dim=-1)
+
+    @contextmanager
+    def _last_output(self) -> Iterator[list[Tensor]]:
+        """Within it, the last layer's output [1, T, hidden] before the final norm is put in the list, if wanted: the
+        stock model hands out its last state only after the norm."""
+        caught: list[Tensor] = []
+        if self.layers not in self.states:
+            yield caught
+            return
+        blocks = next(m for m in self.model.modules() if isinstance(m, nn.ModuleList) and len(m) == self.layers)
+        hook = blocks[-1].register_forward_hook(
+            lambda _, __, out: caught.append(out[0] if isinstance(out, tuple) else out)
+        )
+        try:
+            yield caught
+        finally:
+            hook.remove()
 
     def _chunks(self, length: int, new: int) -> list[tuple[int, int]]:
         """Pieces (start, end) in which `new` ids are fed after `length` cached ones."""

@@ -10,6 +10,7 @@ from tiny import HIDDEN, VOCAB, random_eagle3_head, random_head, random_model
 
 import eagle2
 from eagle2.decoding.engine import Engine
+from eagle2.loading.copies import without_copies
 from eagle2.loading.describe_head import found, table
 from eagle2.loading.head_files import load_head
 from eagle2.loading.load import move
@@ -55,12 +56,15 @@ def refused(folder, **sizes):
     return str(caught.value)
 
 
+FILED = {name: v for name, v in VARIANTS.items() if "draft_ids" in v and not {"states", "window"} & v.keys()}
+
+
 class TestFiles:
     @pytest.mark.parametrize("speculators", [False, True])
-    @pytest.mark.parametrize("variant", [v for v in VARIANTS.values() if v], ids=[n for n, v in VARIANTS.items() if v])
+    @pytest.mark.parametrize("variant", FILED.values(), ids=FILED)
     def test_both_public_layouts_give_back_the_head(self, tmp_path, variant, speculators):
         made = random_eagle3_head(states=(2, 4, 5), **variant)
-        config = {"norm_before_residual": made.config.norm_before_residual}
+        config = {name: getattr(made.config, name) for name in ("norm_before_residual", "norm_output", "fc_norm")}
         found = read(write(tmp_path, made, speculators, config))
         assert isinstance(found, Eagle3Head)
         assert found.states == (2, 4, 5)
@@ -109,7 +113,7 @@ class TestFiles:
             {"fc.weight": torch.zeros(HIDDEN, 2 * HIDDEN)},
             {},
             {},
-            "takes features of 64 numbers; 3 hidden states of the target have 96: they are no pair",
+            "does not name the 2 hidden states its EAGLE-3 head takes",
         ),
         (
             {},
@@ -126,6 +130,92 @@ class TestFiles:
     def test_every_fault_has_its_sentence(self, tmp_path, tensors, config, sizes, said):
         folder = write(tmp_path, random_eagle3_head(draft_ids=IDS), config=config, **tensors)
         assert said in refused(folder, **sizes)
+
+    KINDS = (
+        ({"midlayer.self_attn.kv_a_proj_with_mqa.weight": torch.zeros(2, 2)}, {}, "multi-head latent attention"),
+        ({"mask_hidden": torch.zeros(2)}, {}, "a P-EAGLE head"),
+        (
+            {"layers.0.mlp.up_proj.weight": torch.zeros(1), "layers.1.mlp.up_proj.weight": torch.zeros(1)},
+            {},
+            "a head of two draft layers",
+        ),
+        ({}, {"speculators_model_type": "dflash"}, "a DFlash head"),
+        ({}, {"eagle_config": {"use_mtp_layernorm": True}}, "a multi-token prediction (MTP) head"),
+    )
+
+    @pytest.mark.parametrize(("tensors", "config", "what"), KINDS, ids=[k[2] for k in KINDS])
+    def test_other_kinds_are_refused_by_what_they_are(self, tmp_path, tensors, config, what):
+        folder = write(tmp_path, random_eagle3_head(draft_ids=IDS), config=config, **tensors)
+        assert f"was given as a head but holds {what}" in refused(folder) or f"holds an EAGLE-3 head with {what}" in (
+            refused(folder)
+        )
+
+    def test_settings_are_found_nested_and_null_is_the_default(self, tmp_path):
+        head = random_eagle3_head(draft_ids=IDS)
+        config = {"norm_output": None, "eagle_config": {"norm_before_residual": True, "norm_output": True}}
+        found = read(write(tmp_path, head, config=config))
+        assert found.config.norm_before_residual
+        assert found.config.norm_output
+        assert found.notes == ()
+
+    def test_a_setting_that_nobody_knows_is_named(self, tmp_path):
+        read_back = read(write(tmp_path, random_eagle3_head(draft_ids=IDS), config={"twist": 3, "null": None}))
+        (note,) = read_back.notes
+        assert "twist = 3" in note
+        assert ("note", note) in found(read_back, VOCAB)
+
+    WINDOWS = (
+        ({"sliding_window": 4, "use_sliding_window": True}, 4),
+        ({"sliding_window": 4, "use_sliding_window": False}, None),
+        ({"sliding_window": 4, "layer_types": ["sliding_attention"]}, 4),
+        ({"sliding_window": 4, "use_sliding_window": True, "layer_types": ["full_attention"]}, None),
+        ({"sliding_window": None, "use_sliding_window": False}, None),
+        ({"sliding_window": 4}, None),
+    )
+
+    @pytest.mark.parametrize(("config", "window"), WINDOWS)
+    def test_a_window_counts_only_where_the_layer_uses_it(self, tmp_path, config, window):
+        assert read(write(tmp_path, random_eagle3_head(draft_ids=IDS), config=config)).layer.window == window
+
+    @pytest.mark.parametrize("padded", [VOCAB - 1, VOCAB + 5])
+    def test_t2d_may_be_padded(self, tmp_path, padded):
+        t2d = torch.zeros(padded, dtype=torch.bool).index_fill(0, IDS, True)
+        assert read(write(tmp_path, random_eagle3_head(draft_ids=IDS), t2d=t2d)).draft_ids.tolist() == IDS.tolist()
+
+    def test_a_map_of_zeros_needs_t2d(self, tmp_path):
+        folder = write(
+            tmp_path, random_eagle3_head(draft_ids=IDS), d2t=torch.zeros(len(IDS), dtype=torch.int64), t2d=None
+        )
+        assert "d2t is all zeros" in refused(folder)
+
+    def test_nemo_s_prefix_and_unused_fc(self, tmp_path):
+        head = random_eagle3_head(draft_ids=IDS)
+        folder = write(tmp_path, head)
+        raw = json.loads((folder / "config.json").read_text())
+        named = {
+            n if n in ("lm_head.weight", "d2t") else "model." + n.replace("midlayer", "layers.0"): t
+            for n, t in head.state_dict().items()
+        }
+        save_file(named, folder / "model.safetensors")
+        assert read(folder).state_dict().keys() == head.state_dict().keys()
+        (folder / "config.json").write_text(json.dumps({**raw, "eagle_config": {"use_aux_hidden_state": False}}))
+        without = read(folder)
+        assert without.states == (-1,)
+        assert "its fc is not used" in without.notes[0]
+
+    def test_copies_of_the_target_s_modules_are_dropped_and_noise_is_counted(self, tmp_path):
+        target = paired(DEEP, random_eagle3_head())[0]
+        head = random_eagle3_head(own_embeddings=True)
+        head.embed_tokens.weight.data[3:] = target.model.get_input_embeddings().weight.data[3:]
+        assert f"{VOCAB - 3} of {VOCAB} rows" in without_copies(head, target).notes[-1]
+        head.embed_tokens.weight.data.copy_(target.model.get_input_embeddings().weight)
+        bare = without_copies(head, target)
+        assert not bare.config.own_embeddings
+        assert "embed_tokens.weight" not in bare.state_dict()
+        second = random_head(own_lm_head=True)
+        assert without_copies(second, target).lm_head is not None
+        second.lm_head.weight.data.copy_(target.model.lm_head.weight)
+        assert without_copies(second, target).lm_head is None
 
     def test_a_pair_loads_by_name_and_moves(self, tmp_path):
         for folder in ("target", "head"):

@@ -89,8 +89,8 @@ class TestWeightFaults:
         assert refusal(folder) == f"the head in {folder} does not load: missing {K}.weight"
 
     def test_a_left_over_tensor(self, folder):
-        save_file(TENSORS | {"layers.1.mlp.up_proj.weight": torch.zeros(2)}, folder / "model.safetensors")
-        assert refusal(folder) == f"the head in {folder} does not load: left over layers.1.mlp.up_proj.weight"
+        save_file(TENSORS | {"layers.0.mlp.odd_proj.weight": torch.zeros(2)}, folder / "model.safetensors")
+        assert refusal(folder) == f"the head in {folder} does not load: left over layers.0.mlp.odd_proj.weight"
 
     def test_a_wrong_shape(self, folder):
         save_file(TENSORS | {"fc.weight": torch.zeros(HIDDEN, HIDDEN)}, folder / "model.safetensors")
@@ -115,13 +115,13 @@ class TestWeightFaults:
             write_index(folder, "model.safetensors", {"a.safetensors": load_file(target / "model.safetensors")})
         else:
             shutil.copy(target / "model.safetensors", folder)
-        assert refusal(folder) == (
-            f"{folder} was given as a head but holds a whole language model; an EAGLE head has a tensor fc.weight"
-        )
+        assert refusal(folder).startswith(f"{folder} was given as a head but holds a whole language model; ")
 
     def test_a_head_of_another_method(self, folder):
         save_file({"0.0.linear.weight": torch.zeros(2)}, folder / "model.safetensors")
-        assert "was given as a head but holds none (its tensors: 0.0.linear.weight, ...)" in refusal(folder)
+        assert "was given as a head but holds no head that is known (its tensors: 0.0.linear.weight, ...)" in refusal(
+            folder
+        )
 
     @pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
     @pytest.mark.parametrize("damage", [b"", b"garbage" * 9, "cut"])

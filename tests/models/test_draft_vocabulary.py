@@ -184,9 +184,9 @@ class TestFiles:
             "d2t and t2d disagree about 2 of the target's tokens, the first of them 2",
         ),
         (
-            {"d2t": offsets(torch.tensor([1, 2])), "t2d": inverse([1, 2], 99)},
+            {"d2t": offsets(torch.tensor([1, 2])), "t2d": inverse([1, 2], 99).float()},
             {},
-            "t2d is bool (99,); it must be bool (256,), one for each of the target's tokens",
+            "t2d is float32 (99,); it must be bool (256,), one for each of the target's tokens",
         ),
         (
             {"d2t": offsets(torch.tensor([1, 2])), "t2d": inverse([1, 2]).long()},
