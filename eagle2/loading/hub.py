@@ -56,9 +56,13 @@ def unreachable(name: str, error: Exception) -> str:
 
 def explained(name: str, error: Exception) -> tuple[str, str]:
     """What a failed download means, and what to do. transformers wraps the hub's errors: causes are looked at too."""
-    for cause in _causes(error):
-        if isinstance(cause, HfHubHTTPError):
+    causes = list(_causes(error))
+    for cause in causes:  # first of all what the hub said: its client wraps that in "nothing in the cache"
+        if isinstance(cause, HfHubHTTPError) and getattr(cause, "response", None) is not None:
             return _refused(name, cause)
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.filename is not None:
+            return f"the local cache cannot be used: {reason(cause)}", "set HF_HOME to a folder that can be written"
         if isinstance(cause, HFValidationError):
             return "that is no name the hub could have", "give a folder, or a repository as owner/name"
         if isinstance(cause, LocalEntryNotFoundError | OfflineModeIsEnabled | ConnectionError):

@@ -44,6 +44,7 @@ def load(
     dtype: str = "auto",
     draft_model: str | Path | None = None,
     watch: Watch = unwatched,
+    reading: str | None = None,
 ) -> Engine:
     """Load a pair. target, head: local folders or hub ids; without a target, the embedded default pair.
 
@@ -53,7 +54,9 @@ def load(
     device: "auto" (CUDA, then MPS, else CPU), "cpu", "cuda", "cuda:1", "mps", or "spread" over all GPUs; "auto" spreads
     a model too big for one GPU. dtype: "auto" (half precision on accelerators, float32 on a CPU), or one of float32,
     bfloat16, float16; or "4bit", on a CPU, for the bundled target and Llama models given as a GGUF file. A target with
-    neither head nor draft model can only decode plainly or by prompt lookup. watch: see `progress`. Raises
+    neither head nor draft model can only decode plainly or by prompt lookup.
+    watch: see `progress`. reading: whether the ids of hidden states in an EAGLE-3 head's config are "states" or the
+    "outputs" of layers; None: by what the config calls them. Raises
     ValueError or MemoryError in one sentence.
     """
     place = choose_device(device)
@@ -77,7 +80,7 @@ def load(
     else:
         verifier, tokenizer = Target(decoding_model(source, place, weights, watch)), load_tokenizer(source)
     if folder is not None:
-        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers)
+        module = load_head(folder, verifier.hidden_size, verifier.vocab_size, weights, verifier.layers, reading)
         module = without_copies(module, verifier)
         verifier = verifier.handing_out(module.states)
         drafter = EagleDrafter(verifier, module.to(verifier.device))

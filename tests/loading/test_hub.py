@@ -14,7 +14,7 @@ from huggingface_hub.errors import (
 )
 
 from eagle2.loading import hub
-from eagle2.loading.hub import fetch_head, unreachable
+from eagle2.loading.hub import explained, fetch_head, unreachable
 
 NAME = "somebody/head"
 
@@ -79,3 +79,16 @@ def test_what_transformers_wraps_is_found():
     wrapped = OSError("You are trying to access a gated repo.\nMake sure to have access to it.")
     wrapped.__cause__ = answer(GatedRepoError, 403)
     assert "(403: it is gated" in unreachable(NAME, wrapped)
+
+
+def test_what_the_hub_said_counts_also_where_its_client_wraps_it():
+    for code in (403, 429):
+        wrapped = LocalEntryNotFoundError("nothing in the cache")
+        wrapped.__cause__ = answer(HfHubHTTPError, code)
+        assert explained(NAME, wrapped)[0].startswith(f"{code}: ")
+
+
+def test_a_cache_that_cannot_be_used_is_told_with_the_way_out():
+    why, advice = explained("a/b", PermissionError(13, "Permission denied", "/proc/nope"))
+    assert "/proc/nope" in why
+    assert "HF_HOME" in advice

@@ -161,6 +161,13 @@ class TestStates:
     def test_they_are_found_or_guessed(self, tmp_path, raw, states, source):
         assert feature_states(tmp_path, raw, 32) == (states, source)
 
+    def test_the_caller_may_know_better(self, tmp_path):
+        raw = {"eagle_aux_hidden_state_layer_ids": [1, 4, 6]}
+        assert feature_states(tmp_path, raw, 8, reading="states")[0] == (1, 4, 6)
+        assert feature_states(tmp_path, raw, 8, reading="outputs")[0] == (2, 5, 7)
+        with pytest.raises(ValueError, match="cannot be read as 'both'"):
+            feature_states(tmp_path, raw, 8, reading="both")
+
     @pytest.mark.parametrize("ids", [[2, 2, 5], [5, 2, 3], [2, 4, 9], [-1, 2, 3], ["2"], [], 3, [True, 2], [1, 2, 8]])
     def test_others_are_refused(self, tmp_path, ids):
         with pytest.raises(ValueError, match="it must name hidden states of the target, ascending, each at most 8"):
