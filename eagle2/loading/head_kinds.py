@@ -11,7 +11,9 @@ WHOLE = re.compile(r"(model\.|transformer\.|gpt_neox\.)?(layers|h)\.\d+\.")
 
 def other_kind(names: Collection[str], flat: dict) -> str | None:
     """What these tensors and settings are, if that is no head we draft with; None: an EAGLE head."""
-    if "kv_lora_rank" in flat or any("kv_a_proj_with_mqa" in name for name in names):
+    head = any(name.endswith(("fc.weight", "hidden_norm.weight")) for name in names)
+    latent = "kv_lora_rank" in flat or any("kv_a_proj_with_mqa" in name for name in names)
+    if head and latent:
         return "an EAGLE-3 head with multi-head latent attention"
     model = f"{flat.get('speculators_model_type', '')} {flat.get('architectures', '')}".lower()
     if flat.get("parallel_drafting") or "peagle" in model or any(n.split(".")[-1] == "mask_hidden" for n in names):
@@ -21,10 +23,9 @@ def other_kind(names: Collection[str], flat: dict) -> str | None:
             return what
     if any("hydra" in name for name in names):
         return "a Hydra head"
-    if any(".experts." in name for name in names):
+    if head and any(".experts." in name for name in names):
         return "a head with a mixture of experts"
     deeper = {int(found[2]) for name in names if (found := re.match(r"(model\.)?layers\.(\d+)\.", name))}
-    head = any(name.endswith(("fc.weight", "hidden_norm.weight")) for name in names)
     if head and len(deeper) > 1:
         return f"a head of {'two' if len(deeper) == 2 else len(deeper)} draft layers"
     if flat.get("use_mtp_layernorm") is True:
