@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eagle2.trace.rounds import ROOT, Round
+from eagle2.settings import Settings
+from eagle2.trace.rounds import ROOT, Pair, Round
 
 
 def passes(rounds: Iterable[Round]) -> int:
@@ -34,6 +35,19 @@ def accepted_per_round(rounds: Sequence[Round]) -> float | None:
 
 FLOOR_PASSES, FLOOR_ACCEPTED = 16, 0.1
 """After so many passes with drafts, fewer accepted tokens per pass than this mean that the head guesses nothing."""
+
+
+def gives_no_numbers(rounds: Iterable[Round]) -> bool:
+    """Whether a drafter gave every node it drafted confidence 0: what NaN and overflow in its dtype look like."""
+    drafted = [r for r in rounds if r.token]
+    return bool(drafted) and not any(c for r in drafted for c in r.confidence)
+
+
+def positions_past(pair: Pair, settings: Settings, rounds: Sequence[Round]) -> int:
+    """How many positions of a run lie past those its head was made for; 0 where none do or that is not known."""
+    if pair.head_positions is None or not pair.head_drafts(settings) or not rounds:
+        return 0
+    return max(0, rounds[-1].prefix_length + len(rounds[-1].committed) - pair.head_positions)
 
 
 def near_floor(rounds: Iterable[Round]) -> bool:

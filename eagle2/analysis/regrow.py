@@ -38,9 +38,17 @@ def regrow(engine: object, trace: Trace, index: int, settings: Settings) -> Roun
 
 
 def check_pair(engine: object, pair: Pair) -> None:
-    """Raise ValueError unless the engine has the models of `pair`."""
-    if (engine.pair.target, engine.pair.head) != (pair.target, pair.head):
+    """Raise ValueError unless the engine has the models of `pair`, of the same revisions where both are known."""
+    own = engine.pair
+    if (own.target, own.head) != (pair.target, pair.head):
         raise ValueError(
-            f"this run was made by {pair.target} with {pair.head}, and {engine.pair.target} with {engine.pair.head} is "
-            "loaded; load the same models to go on with it or to grow its rounds again"
+            f"this run was made by {pair.target} with {pair.head}, and {own.target} with {own.head} is loaded; load "
+            "the same models to continue it or to redraft its rounds"
         )
+    for field in ("target_revision", "head_revision", "vocabulary", "draft_vocabulary"):
+        theirs, mine = getattr(pair, field), getattr(own, field)
+        if None not in (theirs, mine) and theirs != mine:
+            raise ValueError(
+                f"this run was made by the same models at another version: its {field.replace('_', ' ')} is {theirs}, "
+                f"that of the pair in use is {mine}; load that version to continue the run or to redraft its rounds"
+            )

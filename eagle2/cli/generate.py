@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eagle2.analysis import metrics
-from eagle2.cli.hints import note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
+from eagle2.cli.hints import doubts, note_clamped, note_idle, note_known_head, note_unused, note_vocabulary
 from eagle2.cli.options import DRAFT_MODEL_HELP, DTYPE_HELP, add_method_options, chosen_method, own_tree
 from eagle2.methods import STATIC
 from eagle2.settings import Sampling, Settings, TreeShape
@@ -82,9 +82,8 @@ def run(options: argparse.Namespace) -> None:
     if options.trace:
         trace_files.save(engine.trace(ids, rounds, settings, messages), options.trace)
     print(summary(rounds), flush=True)
-    if engine.pair.head_drafts(settings) and metrics.near_floor(rounds):
-        told = "the head's proposals are almost never right: it may belong to another target, or be untrained"
-        print(f"hint: {told}; the text is still exactly the target's", file=sys.stderr)
+    for doubt in doubts(engine.pair, settings, rounds):
+        print(f"hint: {doubt}; the text is still exactly the target's", file=sys.stderr)
 
 
 def _load(options: argparse.Namespace) -> Engine:

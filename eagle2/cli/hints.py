@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from eagle2.analysis import metrics
 from eagle2.methods import LOOKUP, method
 from eagle2.settings import Sampling, Settings, TreeShape
-from eagle2.trace.rounds import Pair
+from eagle2.trace.rounds import Pair, Round
 
 
 def note_unused(settings: Settings, tree: Iterable[str], given: Iterable[str]) -> None:
@@ -57,3 +58,15 @@ def note_idle(idle: Sequence[str], where: str) -> None:
 def combination(settings: Settings) -> str:
     """The method, and who drafts for it where that is not its own drafter."""
     return settings.policy + (f" drafted by {settings.drafter}" if settings.drafter else "")
+
+
+def doubts(pair: Pair, settings: Settings, rounds: Sequence[Round]) -> Iterator[str]:
+    """What is odd about a head's drafts."""
+    if pair.head_drafts(settings):
+        if metrics.gives_no_numbers(rounds):
+            yield f"the head {pair.head} gives no numbers in {pair.dtype}: its drafts are arbitrary; try float32"
+        elif metrics.near_floor(rounds):
+            yield "the head's proposals are almost never right: it may belong to another target, or be untrained"
+    if past := metrics.positions_past(pair, settings, rounds):
+        made_for = f"{pair.head_positions:,} positions"
+        yield f"the head was made for {made_for} and the text is {past} longer, where drafts get worse"

@@ -15,6 +15,9 @@ from eagle2.models.kv_cache import KeyValueRows
 from eagle2.models.target import Target
 from eagle2.progress import Watch, unwatched
 
+CHUNK = 512
+"""Rows of a prompt that the head reads in one pass: bounds the mask's and the attention's memory."""
+
 
 class EagleDrafter:
     """An EAGLE head with its target's embeddings and LM head, or its own where it brings some.
@@ -89,15 +92,14 @@ class EagleDraft:
 
     @torch.inference_mode()
     def extend(self, tokens: Tensor, features: Tensor) -> None:
-        device = self._drafter.device
-        tokens, features = tokens.to(device), features.to(device)
-        past, new = self.cache.length, len(tokens)
-        positions = torch.arange(past, past + new, device=tokens.device)
-        visible = torch.ones(new, past + new, dtype=torch.bool, device=tokens.device).tril(past)
-        visible = self._drafter.near(visible, positions, torch.arange(past + new, device=tokens.device))
-        embeddings = self._drafter.embed(tokens)
-        features = self._drafter.head.fuse(features)
-        self._feature = self._drafter.head(embeddings, features, positions, self.cache, visible)[-1:]
+        head, device = self._drafter.head, self._drafter.device
+        for ids, fresh in zip(tokens.to(device).split(CHUNK), features.to(device).split(CHUNK), strict=True):
+            past, new = self.cache.length, len(ids)
+            positions = torch.arange(past, past + new, device=device)
+            visible = torch.ones(new, past + new, dtype=torch.bool, device=device).tril(past)
+            visible = self._drafter.near(visible, positions, torch.arange(past + new, device=device))
+            predicted = head(self._drafter.embed(ids), head.fuse(fresh), positions, self.cache, visible)
+        self._feature = predicted[-1:]
 
     @torch.inference_mode()
     def grow(self, policy: Policy, depth: int) -> Pool:

@@ -100,7 +100,7 @@ KNOWN_PAIRS = (
     ),
     KnownPair("lmsys/vicuna-13b-v1.3", "yuhuili/EAGLE3-Vicuna1.3-13B", 13.0, 0.64, "LLaMA 1, non-commercial", 3),
     KnownPair("meta-llama/Llama-3.1-8B-Instruct", "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B", 8.03, 0.42, LLAMA, 3, True),
-    KnownPair("meta-llama/Llama-3.3-70B-Instruct", "yuhuili/EAGLE3-LLaMA3.3-Instruct-70B", 70.6, 1.4, LLAMA, 3, True),
+    KnownPair("meta-llama/Llama-3.3-70B-Instruct", "yuhuili/EAGLE3-LLaMA3.3-Instruct-70B", 70.6, 1.58, LLAMA, 3, True),
     KnownPair(
         "deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
         "yuhuili/EAGLE3-DeepSeek-R1-Distill-LLaMA-8B",

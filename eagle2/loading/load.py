@@ -99,6 +99,7 @@ def load(
         vocabulary=verifier.vocab_size,
         draft_vocabulary=drafter.vocabulary if drafter and drafter.vocabulary < verifier.vocab_size else None,
         draft_model=str(draft_model) if draft_model else None,
+        head_positions=module.config.max_positions if folder is not None else None,
     )
     return Engine(verifier, drafter or independent, tokenizer, pair, draft_model=independent)
 

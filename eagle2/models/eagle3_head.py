@@ -47,6 +47,10 @@ class Eagle3Config:
         return self.layer.own_embeddings
 
     @property
+    def max_positions(self) -> int:
+        return self.layer.max_positions
+
+    @property
     def draft_vocab_size(self) -> int | None:
         return self.layer.draft_vocab_size
 

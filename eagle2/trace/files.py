@@ -244,7 +244,7 @@ def _settings(body: _Reader) -> Settings:
 
 
 def _pair(body: _Reader) -> Pair:
-    sizes = ("vocabulary", "draft_vocabulary")
+    sizes = ("vocabulary", "draft_vocabulary", "head_positions")
     body.only(Pair, (*sizes, "draft_model"))
     required = {key: body.take(key, "a text", _is_text) for key in ("target", "device", "dtype")}
     optional = [key for key in ("head", "target_revision", "head_revision", "draft_model") if key in body.body]

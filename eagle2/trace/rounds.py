@@ -174,7 +174,8 @@ class Pair:
 
     vocabulary: how many tokens the target knows, None where a file does not say. draft_vocabulary: how many of them the
     drafter can propose, and confidences are shares of; None: all.
-    draft_model: the independent one of method "sps", if any was loaded.
+    draft_model: the independent one of method "sps", if any was loaded. head_positions: how many positions the head was
+    made for; past them drafts get worse, and the text stays the target's.
     """
 
     target: str
@@ -186,6 +187,7 @@ class Pair:
     vocabulary: int | None = None
     draft_vocabulary: int | None = None
     draft_model: str | None = None
+    head_positions: int | None = None
 
     def head_drafts(self, settings: Settings) -> bool:
         """Whether the EAGLE head makes the guesses of a run."""

@@ -6,7 +6,8 @@ import pytest
 from fixtures_edges import FIRST, SECOND, plain_round
 
 from eagle2.analysis import metrics
-from eagle2.trace.rounds import Round
+from eagle2.settings import Settings
+from eagle2.trace.rounds import Pair, Round
 
 
 def wrong_round(index: int) -> Round:
@@ -129,3 +130,20 @@ class TestNearFloor:
 
     def test_rounds_without_drafts_tell_nothing(self):
         assert not metrics.near_floor([Round(i, 5, 1, (), 9, (9,), None) for i in range(40)])
+
+
+class TestOddDrafts:
+    PAIR = Pair("target", "head", head_positions=12)
+
+    def test_a_drafter_whose_confidences_are_all_0_gives_no_numbers(self):
+        silent = replace(SECOND, confidence=(0.0,) * len(SECOND.token), value=(0.0,) * len(SECOND.token))
+        assert metrics.gives_no_numbers([silent, silent])
+        assert not metrics.gives_no_numbers([silent, SECOND])
+        assert not metrics.gives_no_numbers([plain_round(0, 5, 1, (9,))])
+
+    def test_a_text_passes_the_positions_its_head_was_made_for(self):
+        last = replace(SECOND, prefix_length=9, committed=(1, 2, 3, 4, 5))  # positions 0 to 13
+        assert metrics.positions_past(self.PAIR, Settings(), [last]) == 2
+        assert metrics.positions_past(replace(self.PAIR, head_positions=14), Settings(), [last]) == 0
+        assert metrics.positions_past(self.PAIR, Settings("plain"), [last]) == 0
+        assert metrics.positions_past(Pair("target", "head"), Settings(), [last]) == 0

@@ -1,17 +1,18 @@
 """Recorded rounds grown again with the models that made them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import pytest
 from fakes import ScriptedDrafter, ScriptedTarget, hashed
 from fixtures_edges import TRACE
 
 from eagle2.analysis.recut import cut_again
-from eagle2.analysis.regrow import regrow
+from eagle2.analysis.regrow import check_pair, regrow
 from eagle2.decoding.budget import Costs
 from eagle2.decoding.engine import Engine
 from eagle2.settings import Sampling, Settings, TreeShape
-from eagle2.trace.rounds import Round
+from eagle2.trace.rounds import Pair, Round
 
 TABLE = Costs((1, 3, 5), (100.0, 105.0, 110.0), (1.0, 1.0, 1.0))
 
@@ -103,3 +104,15 @@ def test_a_walked_round_is_grown_again_as_a_walk_even_by_the_method_that_would_s
 def test_regrowing_needs_the_models_that_made_the_run(tiny_engine):
     with pytest.raises(ValueError, match="load the same models"):
         regrow(tiny_engine, TRACE, 0, Settings())
+
+
+@pytest.mark.parametrize(
+    ("field", "theirs", "named"),
+    [("target_revision", "abc", "target revision is abc"), ("vocabulary", 77, "vocabulary is 77")],
+)
+def test_the_same_models_at_another_version_are_not_the_same(field, theirs, named):
+    known = SimpleNamespace(pair=Pair("target", "head", target_revision="def", vocabulary=256))
+    check_pair(known, Pair("target", "head"))  # an older file does not say
+    check_pair(known, known.pair)
+    with pytest.raises(ValueError, match=named):
+        check_pair(known, replace(known.pair, **{field: theirs}))

@@ -127,3 +127,27 @@ class TestKeyValueRows:
             cache.truncate(length)
             assert cache.length == left
             assert cache.keys.flatten().tolist() == list(range(left))
+
+
+def test_a_long_prompt_is_read_in_pieces(pair, monkeypatch):
+    """No mask grows with the square of the prompt, and the draft after it is the same."""
+    target, drafter = pair
+    ids = [1 + i % 50 for i in range(40)]
+    features, _ = target.extend(target.begin(), ids)
+    whole, pieces = drafter.begin(ids[0]), drafter.begin(ids[0])
+    whole.extend(torch.tensor(ids[1:]), features[:-1])
+    seen, forward = [], drafter.head.forward
+
+    def spied(embeddings, features, positions, cache, visible):
+        seen.append(tuple(visible.shape))
+        return forward(embeddings, features, positions, cache, visible)
+
+    monkeypatch.setattr("eagle2.drafters.eagle.CHUNK", 16)
+    monkeypatch.setattr(
+        drafter.head, "forward", lambda *given: (seen.append(tuple(given[-1].shape)), forward(*given))[1]
+    )
+    pieces.extend(torch.tensor(ids[1:]), features[:-1])
+    assert seen == [(16, 16), (16, 32), (7, 39)]
+    torch.testing.assert_close(pieces.cache.keys, whole.cache.keys)
+    policy = make_policy("eagle2", TreeShape(3, 2, 6), drafter.vocabulary)
+    assert pieces.grow(policy, 2).token.tolist() == whole.grow(policy, 2).token.tolist()

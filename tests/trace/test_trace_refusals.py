@@ -90,7 +90,7 @@ OBJECTS = [
 ]
 
 
-OPTIONAL = ("vocabulary", "draft_vocabulary", "draft_model", "costs", "drafter", "rule", "chance")
+OPTIONAL = ("vocabulary", "draft_vocabulary", "draft_model", "head_positions", "costs", "drafter", "rule", "chance")
 """What older files lack."""
 
 

@@ -75,11 +75,26 @@ def chips(turn: Turn | None, status: str, found: Comparison | None = None, langu
             lossless = say("chip.lossless" if not found.differing else "chip.lossy", language, **verdict(found))
             kind = "es-good" if not found.differing else "es-bad"
             parts.append(chip(lossless, say("formula.lossless", language), kind))
-    if turn.pair.head_drafts(turn.settings) and metrics.near_floor(turn.rounds):
-        parts.append(chip(say("chip.misfit", language), say("chip.misfit_title", language), "es-bad"))
+    parts += [
+        chip(say(f"chip.{key}", language, **v), say(f"chip.{key}_title", language, **v), "es-bad")
+        for key, v in doubts(turn)
+    ]
     if turn.name:
         parts.append(chip(say("chip.recorded", language), say("chip.recorded_title", language)))
     return f'<div class="es-chips">{"".join(parts)}</div>'
+
+
+def doubts(turn: Turn) -> list[tuple[str, dict[str, object]]]:
+    """What is odd about the head's drafts, as keys of chips and what fills them in; the text is the target's anyway."""
+    pair, odd = turn.pair, []
+    if pair.head_drafts(turn.settings):
+        if metrics.gives_no_numbers(turn.rounds):
+            odd.append(("no_numbers", {"head": pair.head, "dtype": pair.dtype}))
+        elif metrics.near_floor(turn.rounds):
+            odd.append(("misfit", {}))
+    if past := metrics.positions_past(pair, turn.settings, turn.rounds):
+        odd.append(("past_head", {"positions": f"{pair.head_positions:,}", "past": past}))
+    return odd
 
 
 def pair_name(pair: Pair) -> str:

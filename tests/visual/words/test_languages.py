@@ -32,7 +32,8 @@ LATIN = set(
         """EAGLE EAGLE-2 EAGLE-3 Python JSON HTML CPU LM head Top-k Top-p top_k top_k² top_p depth max_nodes
         Home Tab Esc home end esc tab shift ctrl V c d m p q min max sps “It is a good” arXiv Li Wei Zhang kB
         Faster Inference of Language Models with Dynamic Draft Trees
-        Hugging Face hub hf auth login config json rope eagle_aux_hidden_state_layer_ids SmolLM2-135M-Instruct""",
+        Hugging Face hub hf auth login config json rope float32 eagle_aux_hidden_state_layer_ids
+        SmolLM2-135M-Instruct""",
     )
 )
 

@@ -154,6 +154,12 @@ PAGE = {
     "chip.misfit": "almost no drafts accepted",
     "chip.misfit_title": "This head's proposals are almost never right: it may have been made for another target, or "
     "be untrained. The text is still exactly the target's.",
+    "chip.no_numbers": "the head gives no numbers",
+    "chip.no_numbers_title": "{head} gives no numbers in {dtype}, so its drafts are arbitrary: load the pair in "
+    "float32. The text is still exactly the target's.",
+    "chip.past_head": "past the head's {positions} positions",
+    "chip.past_head_title": "The head was made for {positions} positions; this text is {past} longer, and drafts get "
+    "worse there. The text is still exactly the target's.",
     "chip.vocabulary": "drafts from {draft} of {all} tokens",
     "chip.vocabulary_title": "This head proposes only {draft} of the {all} tokens. Confidences are shares of that "
     "draft vocabulary, so confidences and values are somewhat too high. The text is still exactly the target's.",

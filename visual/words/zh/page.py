@@ -148,6 +148,12 @@ PAGE = {
     "chip.pair_title": "目标模型 {target}（{revision}），草稿头 {head}（{head_revision}）",
     "chip.misfit": "草稿几乎全被拒绝",
     "chip.misfit_title": "草稿头几乎没有猜对过：它可能属于别的目标模型，也可能未经训练。文本仍然完全是目标模型的。",
+    "chip.no_numbers": "草稿头没有给出数值",
+    "chip.no_numbers_title": "{head} 在 {dtype} 下没有给出数值，草稿因此是任意的：请以 float32 "
+    "加载这对模型。文本仍然完全是目标模型的。",
+    "chip.past_head": "已超出草稿头的 {positions} 个位置",
+    "chip.past_head_title": "草稿头只为 {positions} 个位置训练；这段文本超出 {past} "
+    "个，那里的草稿会变差。文本仍然完全是目标模型的。",
     "chip.vocabulary": "在 {all} 个令牌中只起草 {draft} 个",
     "chip.vocabulary_title": "置信度是在草稿词表（{all} 个令牌中的 {draft} 个）之内的占比，因此置信度和值都偏高。"
     "文本仍然完全是目标模型的。",
