@@ -17,6 +17,7 @@ import gradio as gr
 from eagle2.trace import files as trace_files
 from visual.figures import theme
 from visual.page import page
+from visual.player import scripts
 from visual.player.bundle import page_head
 from visual.server.studio import Options, Studio
 from visual.words.say import say
@@ -127,6 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
         head=page_head(),  # not `css`, whose selectors Gradio would rewrite
         theme=THEME,
         footer_links=[],
+        app_kwargs=scripts.served(),
     )
 
 

@@ -112,8 +112,11 @@ def player_address():
     from player_page import page
 
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    from visual.player import scripts
+
     demo = page()
-    _, local, _ = demo.queue().launch(prevent_thread_lock=True, quiet=True, run_history=False)
+    served = {"app_kwargs": scripts.served()}
+    _, local, _ = demo.queue().launch(prevent_thread_lock=True, quiet=True, run_history=False, **served)
     yield local
     demo.close()
 

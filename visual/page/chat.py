@@ -16,36 +16,17 @@ from collections.abc import Sequence
 import gradio as gr
 import plotly.graph_objects as go
 
-from visual.player.bundle import chart_script, chat_script
+from visual.player.component import call, part
 from visual.player.messages import packed, serial
 from visual.server.conversation import Turn
 from visual.words.say import say
 
 EVENTS = ("open_run", "go_back", "future")
-RECEIVE = """
-let last = null;
-function take() {
-  if (typeof props.value !== 'string' || !props.value || props.value === last) return;
-  last = props.value;
-  part.receive(JSON.parse(props.value));
-}
-take();
-watch('value', take);
-"""
 
 
-def component(value: str | None = None, language: str = "en", elem_id: str = "chat") -> gr.HTML:
+def component(value: str | None = None, elem_id: str = "chat") -> gr.HTML:
     """The chat, empty or with a first message."""
-    mount = "const part = mountChat(element.querySelector('.eagle-chat') || element, (name, detail) => {\n"
-    mount += "".join(f"  if (name === '{name}') trigger('{name}', detail);\n" for name in EVENTS) + "});\n"
-    return gr.HTML(
-        value=value,
-        html_template="<div class='eagle-chat'></div>",
-        js_on_load=f"{chat_script(language)}\n{mount}{RECEIVE}",
-        apply_default_css=False,
-        padding=False,
-        elem_id=elem_id,
-    )
+    return part(call("chat", *EVENTS), "eagle-chat", elem_id, value=value)
 
 
 def title(turn: Turn, language: str = "en") -> str:
@@ -74,15 +55,9 @@ def message(turns: Sequence[Turn], language: str = "en", futures: Sequence[Turn]
 def chart(elem_id: str, height: int | None = 300) -> gr.HTML:
     """An empty figure; its value is `chart_message`. height: in pixels, that of its figures; None: they have a size of
     their own, and scroll in their frame."""
-    look = f"class='eagle-chart' style='height:{height}px'" if height else "class='eagle-chart es-picture'"
-    mount = "const part = mountChart(element.querySelector('.eagle-chart') || element);\n"
-    return gr.HTML(
-        html_template=f"<div {look}></div>",
-        js_on_load=f"{chart_script()}\n{mount}{RECEIVE.replace('JSON.parse(props.value)', 'props.value')}",
-        apply_default_css=False,
-        padding=False,
-        elem_id=elem_id,
-    )
+    if height is None:
+        return part(call("chart"), "eagle-chart es-picture", elem_id)
+    return part(call("chart"), "eagle-chart", elem_id, style=f"height:{height}px")
 
 
 def chart_message(light: go.Figure | None, dark: go.Figure | None) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import gradio as gr
 
-from visual.player.bundle import lesson_script
+from visual.player.component import part
 from visual.player.messages import packed
-from visual.words.say import say
 
 STEPS: tuple[tuple[str, str, str], ...] = (
     ("plain", "#chat", "first"),
@@ -30,26 +29,14 @@ TOP_K = 10
 """What the exercise asks for: more than the default."""
 
 
-def steps(language: str = "en") -> list[dict[str, object]]:
+def steps() -> list[dict[str, object]]:
+    """What the browser shows of each; its words are the strings `lesson.KEY` and `lesson.KEY_text`."""
     return [
-        {
-            "title": say(f"lesson.{key}", language),
-            "text": say(f"lesson.{key}_text", language, top_k=TOP_K),
-            "point": point,
-            "phase": phase,
-            "top_k": TOP_K if key == "exercise" else None,
-        }
+        {"key": key, "point": point, "phase": phase, "top_k": TOP_K if key == "exercise" else None}
         for key, point, phase in STEPS
     ]
 
 
-def component(language: str = "en", elem_id: str = "lesson") -> gr.HTML:
+def component(elem_id: str = "lesson") -> gr.HTML:
     """The button that begins the tour."""
-    mount = f"mountLesson(element.querySelector('.es-lesson-root') || element, {packed(steps(language))});"
-    return gr.HTML(
-        html_template="<div class='es-lesson-root'></div>",
-        js_on_load=f"{lesson_script(language)}\n{mount}",
-        apply_default_css=False,
-        padding=False,
-        elem_id=elem_id,
-    )
+    return part(f"eagle2.lesson(element, {packed(steps())})", "es-lesson-root", elem_id)

@@ -71,7 +71,7 @@ class Parts:
         self.language = language
         with gr.Row(elem_classes="es-top"):
             gr.HTML(f"<h1>{for_html(self.say('page.title'))}</h1>", elem_id="title", padding=False)
-            lesson.component(language)
+            lesson.component()
             self.chips = gr.HTML(html.chips(None, status, language=language), elem_id="chips", padding=False)
             self.languages = {other: self._language(other) for other in others(language)}
         with gr.Sidebar(position="right", open=False, width=340, elem_id="settings"):
@@ -95,7 +95,7 @@ class Parts:
         )
 
     def _chat(self) -> None:
-        self.log = chat.component(language=self.language)
+        self.log = chat.component()
         self.prompt = gr.Textbox(
             placeholder=self.say("chat.placeholder"),
             label=self.say("chat.prompt"),
@@ -185,7 +185,7 @@ class Parts:
     def _tabs(self, open_to_all: bool) -> None:
         t = self.say
         with gr.Tab(t("page.tab_rounds"), id="rounds"):
-            self.player = player.component(language=self.language)
+            self.player = player.component()
         with gr.Tab(t("page.tab_metrics"), id="metrics"):
             self.table = gr.HTML(html.metrics_table(None, language=self.language), elem_id="metrics", padding=False)
             self.compare = gr.Button(t("metrics.compare"), elem_id="compare")

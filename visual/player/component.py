@@ -24,42 +24,36 @@ import gradio as gr
 
 from eagle2.trace.rounds import Round, Trace
 from visual.figures.token_labels import round_pieces
-from visual.player.bundle import PLOTLY_JS, script
+from visual.player import scripts
 from visual.player.messages import message, round_message
 
-GLUE = """
-const root = element.querySelector('.eagle-player') || element;
-const player = mount(root, (name, detail) => {
-  if (name === 'need') trigger('need', detail);
-  else if (name === 'round_shown') trigger('round_shown', detail);
-  else if (name === 'node_click') trigger('node_click', detail);
-});
-let last = null;
-function take() {
-  if (typeof props.value !== 'string' || !props.value || props.value === last) return;
-  last = props.value;
-  player.receive(JSON.parse(props.value));
-}
-take();
-watch('value', take);
-"""
 BATCH = 8
 """Rounds sent in answer to one `need`; the browser asks again for what is still missing."""
 
 
-def component(value: str | None = None, language: str = "en", elem_id: str = "player", **options: Any) -> gr.HTML:
-    """The player, empty or with a first message. Plotly comes from the installed wheel, never from a network."""
-    gr.set_static_paths([str(PLOTLY_JS)])
+def call(name: str, *events: str) -> str:
+    """The script of a component that is a function of components.js. Gradio looks for its events' names in it."""
+    forward = "".join(f", '{event}'" for event in events)
+    return f"eagle2.{name}(element, props, watch, eagle2.events(trigger{forward}))"
+
+
+def part(script: str, kind: str, elem_id: str, style: str = "", **options: Any) -> gr.HTML:
+    """A component that the page's scripts fill: an empty element of CSS class `kind`. script: run once it is there."""
+    look = f" style='{style}'" if style else ""
     return gr.HTML(
-        value=value,
-        html_template="<div class='eagle-player'></div>",
-        js_on_load=f"{script(language)}\n{GLUE}",
-        head=f'<script src="/gradio_api/file={PLOTLY_JS}"></script>',
+        html_template=f"<div class='{kind}'{look}></div>",
+        js_on_load=script,
+        head=scripts.head(),
         apply_default_css=False,
         padding=False,
         elem_id=elem_id,
         **options,
     )
+
+
+def component(value: str | None = None, elem_id: str = "player", **options: Any) -> gr.HTML:
+    """The player, empty or with a first message. The app must serve `scripts.served()`."""
+    return part(call("player", "need", "round_shown", "node_click"), "eagle-player", elem_id, value=value, **options)
 
 
 def message_reset(run: str, live: bool = True) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eagle2.trace.rounds import Trace
 from visual.figures import token_labels
-from visual.player.bundle import JS, PLOTLY_JS, script
+from visual.player.bundle import PLOTLY_JS, export_script
 from visual.player.messages import packed, round_message, serial
 from visual.words.languages import PLACES
 from visual.words.say import say
@@ -20,13 +20,7 @@ FRAME = """<!doctype html>
 <body>
 <div id="player" class="eagle-player"></div>
 <script type="application/json" id="run">{run}</script>
-<script>
-(() => {{
-{script}
-{page}
-play(document.getElementById('player'), JSON.parse(document.getElementById('run').textContent));
-}})();
-</script>
+<script>{script}</script>
 </body>
 </html>
 """
@@ -82,6 +76,5 @@ def html(trace: Trace, language: str = "en", play: bool = True) -> str:
         title=token_labels.for_html(title),
         plotly=in_script(PLOTLY_JS.read_text(encoding="utf-8")),
         run=packed(run),
-        script=in_script(script(language)),
-        page=in_script((JS / "page.js").read_text()),
+        script=in_script(export_script(language)),
     )

@@ -43,10 +43,10 @@ def packed(value: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def config(language: str = "en") -> dict:
-    """What does not depend on a run: strings, palettes, what each state looks like."""
+def config(*languages: str) -> dict:
+    """What does not depend on a run: strings by language, palettes, what each state looks like."""
     return {
-        "strings": dict(LANGUAGES[language]),
+        "strings": {language: dict(LANGUAGES[language]) for language in languages},
         "palettes": theme.PALETTES,
         "templates": {look: theme.template(look) for look in theme.PALETTES},
         "colorscales": {look: colorscale(look) for look in theme.PALETTES},

@@ -1,4 +1,4 @@
-// One small Plotly figure that follows light and dark. Its value is JSON text: {"light": figure, "dark": figure}.
+// One small Plotly figure that follows light and dark. Its message: {"light": figure, "dark": figure}.
 // A figure without a width of its own is as wide as its frame; one that is higher scrolls to what it is about.
 
 function mountChart(root) {
@@ -22,6 +22,6 @@ function mountChart(root) {
   };
   new ResizeObserver(draw).observe(root);
   onLook(draw);
-  root.eagleChart = { receive(text) { figures = JSON.parse(text); fresh = true; draw(); } };
+  root.eagleChart = { receive(message) { figures = message; fresh = true; draw(); } };
   return root.eagleChart;
 }

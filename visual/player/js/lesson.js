@@ -1,5 +1,5 @@
 // The guided tour: a strip under the live page, step by step, each pointing at a real element and moving the player to
-// the phase it speaks of. Steps come from Python: [{ title, text, point, phase, top_k }]; one with top_k is the exercise.
+// the phase it speaks of. Steps come from Python: [{ key, point, phase, top_k }]; one with top_k is the exercise.
 
 class Lesson {
   constructor(root, steps) {
@@ -40,13 +40,13 @@ class Lesson {
     if (at >= this.steps.length) { this.close(); return; }
     this.at = at;
     this.coming = true;
-    const step = this.steps[at];
+    const step = this.steps[at], title = say(`lesson.${step.key}`);
     this.card.hidden = false;
-    this.card.setAttribute('aria-label', step.title);
+    this.card.setAttribute('aria-label', title);
     this.card.style.setProperty('--done', (at + 1) / this.steps.length);
     this.place.textContent = say('lesson.place', { step: at + 1, steps: this.steps.length });
-    this.title.textContent = step.title;
-    this.text.textContent = step.text;
+    this.title.textContent = title;
+    this.text.textContent = say(`lesson.${step.key}_text`, { top_k: this.exercise.topK });
     this.exercise.root.hidden = !step.top_k;
     if (step.top_k) this.exercise.begin(this.shown);
     this.back.disabled = at === 0;

@@ -9,7 +9,7 @@ function play(root, run) {
     text.append(el('button', { type: 'button', 'data-origin': origin, 'data-round': round, text: piece,
       onclick: () => document.dispatchEvent(new CustomEvent('eagle:goto', { detail: { round, phase: 'last' } })) }));
   }
-  const said = (role, text) => CONFIG.strings[`export.role.${role}`] ? say(`export.role.${role}`, { text }) : `${role}: ${text}`;
+  const said = (role, text) => strings()[`export.role.${role}`] ? say(`export.role.${role}`, { text }) : `${role}: ${text}`;
   const prompts = run.messages.map(([role, content]) => el('p', { class: 'ep-prompt', text: said(role, content) }));
   player.parts.header.before(el('section', { class: 'ep-panel' }, el('h2', { text: run.title }), el('p', { class: 'ep-muted', text: run.settings }), ...prompts, text));
   document.addEventListener('eagle:shown', event => {
@@ -17,3 +17,5 @@ function play(root, run) {
   });
   player.receive(run.message);
 }
+
+play(document.getElementById('player'), JSON.parse(document.getElementById('run').textContent));

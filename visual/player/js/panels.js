@@ -13,9 +13,14 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+// The strings of the document's language; the exported file has one language only.
+function strings() {
+  return CONFIG.strings[document.documentElement.lang.split('-')[0]] ?? Object.values(CONFIG.strings)[0];
+}
+
 // A string of the table with its places filled in.
 function say(key, values = {}) {
-  return CONFIG.strings[key].replace(/\{(\w+)\}/g, (whole, name) => name in values ? String(values[name]) : whole);
+  return strings()[key].replace(/\{(\w+)\}/g, (whole, name) => name in values ? String(values[name]) : whole);
 }
 
 const ICONS = {

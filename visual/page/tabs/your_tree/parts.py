@@ -39,4 +39,4 @@ class OwnTree:
                 with gr.Row(elem_classes="es-own-buttons"):
                     self.run = gr.Button(t("own.run"), variant="primary", elem_id="own-run")
                     self.grow = gr.Button(t("own.grow"), elem_id="own-grow")
-        self.picker = picker.component(language)
+        self.picker = picker.component()

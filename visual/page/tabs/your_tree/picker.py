@@ -23,32 +23,17 @@ from eagle2.analysis.target_choices import choices, descend
 from eagle2.trace.rounds import ROOT, Round
 from eagle2.tree_paths import Path
 from visual.figures.token_labels import cells, token_full, token_label
-from visual.page.chat import RECEIVE
-from visual.player.bundle import picker_script
+from visual.player.component import call, part
 from visual.player.messages import packed, serial, significant
 from visual.server.conversation import Turn
 
 BLOCK_GAP = 0.5
 """Rows between blocks of one level."""
 
-MOUNT = """
-const part = mountPicker(element.querySelector('.eagle-picker') || element, (name, detail) => {
-  if (name === 'picked') trigger('picked', detail);
-  else if (name === 'typed') trigger('typed', detail);
-  else if (name === 'moved') trigger('moved', detail);
-});
-"""
 
-
-def component(language: str = "en", elem_id: str = "picker") -> gr.HTML:
+def component(elem_id: str = "picker") -> gr.HTML:
     """The picker, empty."""
-    return gr.HTML(
-        html_template="<div class='eagle-picker'></div>",
-        js_on_load=f"{picker_script(language)}\n{MOUNT}{RECEIVE}",
-        apply_default_css=False,
-        padding=False,
-        elem_id=elem_id,
-    )
+    return part(call("picker", "picked", "typed", "moved"), "eagle-picker", elem_id)
 
 
 @dataclass(frozen=True)
