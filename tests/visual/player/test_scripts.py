@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 
 import brotli
 import gradio as gr
@@ -85,7 +86,8 @@ def test_events_of_a_stream_go_out_one_by_one_and_as_they_are(accepted):
 
     app = scripts.CompressedAnswers(StreamingResponse(events(), media_type="text/event-stream"))
     scope = {"type": "http", "path": "/queue/data", "headers": [(b"accept-encoding", accepted.encode())]}
-    asyncio.run(app(scope, receive, send))
+    with ThreadPoolExecutor() as pool:  # the browser's fixture has a loop running in this thread
+        pool.submit(asyncio.run, app(scope, receive, send)).result()
     assert b"".join(sent).decode() == "".join(f"data: {number}\n\n" * 500 for number in range(3))
 
 
